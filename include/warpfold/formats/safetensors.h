@@ -1,0 +1,37 @@
+// safetensors: one file, or a sharded set described by model.safetensors.index.json; tensors are read in place.
+// Layout of a file: 8-byte little-endian header length, JSON header, data; offsets tile the data exactly.
+#pragma once
+
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "warpfold/core/error.h"
+#include "warpfold/core/memory_map.h"
+#include "warpfold/core/tensor.h"
+#include "warpfold/formats/gguf.h"
+
+namespace warpfold::formats {
+
+class Safetensors {
+ public:
+  // path: a .safetensors file, a .safetensors.index.json file, or a directory that holds either.
+  // Errors: kIo, kBadFile (file, tensor, field and numbers), kUnsupported (dtype by name).
+  static Result<Safetensors> open(const std::string& path);
+  static Result<Safetensors> parse(std::span<const std::byte> bytes, std::string name);
+
+  const std::vector<NamedTensor>& tensors() const { return tensors_; }
+  const TensorView* find(std::string_view tensor) const;  // nullptr when absent
+  const std::map<std::string, std::string>& metadata() const { return metadata_; }
+  void release(const TensorView& view) const;
+
+ private:
+  std::vector<MemoryMap> maps_;
+  std::vector<NamedTensor> tensors_;
+  std::map<std::string, std::size_t, std::less<>> index_;
+  std::map<std::string, std::string> metadata_;
+};
+
+}  // namespace warpfold::formats
