@@ -77,7 +77,8 @@ Result<std::vector<TokenId>> encode_segments(const Tokenizer& tokenizer, std::sp
   for (const Segment& segment : segments) parts.push_back({segment.text, segment.from_template});
   WF_TRY(std::vector<TokenId> ids, tokenizer.encode(parts, EncodeOptions{}));
   // A template may write BOS more than once at its beginning: one is kept.
-  const auto first_other = std::find_if(ids.begin(), ids.end(), [&](TokenId id) { return id != tokenizer.bos(); });
+  const auto first_other =
+      std::find_if(ids.begin(), ids.end(), [&](TokenId id) { return id != tokenizer.bos(); });
   if (first_other - ids.begin() > 1) ids.erase(ids.begin() + 1, first_other);
   return ids;
 }

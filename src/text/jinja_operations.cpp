@@ -18,6 +18,13 @@ std::string quote(const Value& key) {
   return fmt::format("of type {}", key.type_name());
 }
 
+// Whether Python could use the value as a key of a mapping.
+bool hashable(const Value& value) {
+  if (const List* list = value.list())
+    return list->tuple && std::all_of(list->items.begin(), list->items.end(), hashable);
+  return !value.dict();
+}
+
 }  // namespace
 
 Result<std::vector<const Value*>> bind_arguments(const Work& work, const Builtin& builtin,
@@ -102,6 +109,8 @@ Result<bool> contains(Work& work, const Value& container, const Value& item) {
   }
   if (const Dict* dict = container.dict()) {
     WF_CHECK(work.steps(dict->items.size()));
+    if (!hashable(item))
+      return work.error(fmt::format("a value of type {} cannot be a key", item.type_name()));
     return item.text() && dict->find(item.text()->bytes);
   }
   if (const List* list = container.list()) {
@@ -189,7 +198,9 @@ Result<Value> replace(Work& work, const Text& text, const Text& from, const Text
   if (from.bytes.empty()) {  // before each character and at the end, as Python does
     for (const std::size_t bound : character_bounds(text.bytes)) {
       WF_CHECK(copy_to(bound));
-      if (limit-- != 0) WF_CHECK(insert());
+      if (limit == 0) continue;
+      --limit;
+      WF_CHECK(insert());
     }
   } else {
     for (; limit != 0; --limit) {

@@ -529,9 +529,6 @@ class Parser {
   Result<Expr::Ptr> parse_test(Expr::Ptr subject) {
     auto test = make(ExprKind::kTest, now().line);
     test->negated = take_name("not");
-    if (is_op("==")) {  // "is ==" is a spelling of "is eq" that only map() and select() can use
-      return expected("a test");
-    }
     WF_TRY(test->name, expect_name("a test"));
     test->builtin = find_test(test->name);
     if (!test->builtin) return unsupported(fmt::format("the test '{}'", test->name));
@@ -540,11 +537,11 @@ class Parser {
       WF_CHECK(parse_arguments(*test));
       return test;
     }
-    // One argument may follow without parentheses: "is divisibleby 3".
+    // One argument may follow without parentheses: "is divisibleby 3". As in Jinja, any word but these three
+    // is taken for it.
     const bool word = now().kind == TokenKind::kName;
     if (is_name("is")) return expected("the end of the test (tests cannot be chained)");
-    const bool argument = word ? !is_name("else") && !is_name("or") && !is_name("and") && !is_name("if") &&
-                                     !is_name("in") && !is_name("not")
+    const bool argument = word ? !is_name("else") && !is_name("or") && !is_name("and")
                                : now().kind == TokenKind::kString || now().kind == TokenKind::kInteger ||
                                      is_op("[") || is_op("{");
     if (argument) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include <fmt/format.h>
+#include <utf8proc.h>
 
 #include "text/utf8.h"
 
@@ -23,34 +24,51 @@ auto* find_in(Pairs& items, std::string_view key) {
   return found == items.end() ? nullptr : &found->second;
 }
 
+// Python's str.isprintable() for one character: what repr() does not escape.
+bool is_printable(char32_t character) {
+  switch (utf8proc_category(static_cast<utf8proc_int32_t>(character))) {
+    case UTF8PROC_CATEGORY_CC:
+    case UTF8PROC_CATEGORY_CF:
+    case UTF8PROC_CATEGORY_CS:
+    case UTF8PROC_CATEGORY_CO:
+    case UTF8PROC_CATEGORY_CN:
+    case UTF8PROC_CATEGORY_ZL:
+    case UTF8PROC_CATEGORY_ZP:
+      return false;
+    case UTF8PROC_CATEGORY_ZS:
+      return character == ' ';
+    default:
+      return true;
+  }
+}
+
+std::string escaped(std::string_view character, char32_t code_point, char quote, bool python) {
+  const auto value = static_cast<std::uint32_t>(code_point);
+  if (code_point == static_cast<unsigned char>(quote) || code_point == '\\')
+    return "\\" + std::string(character);
+  if (code_point == '\n') return "\\n";
+  if (code_point == '\r') return "\\r";
+  if (code_point == '\t') return "\\t";
+  if (!python && code_point == '\b') return "\\b";
+  if (!python && code_point == '\f') return "\\f";
+  if (!python && code_point < 0x20) return fmt::format("\\u{:04x}", value);
+  if (!python || is_printable(code_point)) return std::string(character);
+  return code_point < 0x100     ? fmt::format("\\x{:02x}", value)
+         : code_point < 0x10000 ? fmt::format("\\u{:04x}", value)
+                                : fmt::format("\\U{:08x}", value);
+}
+
 // A string between quotes. `python`: repr(), with the quote that needs no escape; else JSON.
 Text quoted(const Text& text, bool python) {
   const bool has_single = text.bytes.find('\'') != std::string::npos;
   const char quote = !python || (has_single && text.bytes.find('"') == std::string::npos) ? '"' : '\'';
   Text out;
   out.append(std::string_view(&quote, 1));
-  for (std::size_t i = 0; i < text.bytes.size(); ++i) {
-    const char c = text.bytes[i];
-    const auto byte = static_cast<unsigned char>(c);
-    std::string escaped(1, c);
-    if (c == quote || c == '\\') {
-      escaped.insert(0, 1, '\\');
-    } else if (c == '\n') {
-      escaped = "\\n";
-    } else if (c == '\r') {
-      escaped = "\\r";
-    } else if (c == '\t') {
-      escaped = "\\t";
-    } else if (!python && c == '\b') {
-      escaped = "\\b";
-    } else if (!python && c == '\f') {
-      escaped = "\\f";
-    } else if (byte < 0x20) {
-      escaped = python ? fmt::format("\\x{:02x}", byte) : fmt::format("\\u{:04x}", byte);
-    } else if (python && byte == 0x7F) {
-      escaped = "\\x7f";
-    }
-    out.append(escaped, text.origins[i]);
+  for (std::size_t at = 0; at < text.bytes.size();) {
+    const Utf8Step step = next_utf8(text.bytes, at);
+    out.append(escaped(std::string_view(text.bytes).substr(at, step.length), step.code_point, quote, python),
+               text.origins[at]);
+    at += step.length;
   }
   out.append(std::string_view(&quote, 1));
   return out;

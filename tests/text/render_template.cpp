@@ -1,5 +1,6 @@
 // Renders chat templates for chat_template_test.py: one JSON object a line on stdin
-// {"template", "messages", "add_generation_prompt", "bos_token", "eos_token"}, one on stdout: {"text"} or {"error"}.
+// {"template", "messages", "add_generation_prompt", "bos_token", "eos_token"}, one on stdout: {"text"} or
+// {"error"}.
 #include <iostream>
 #include <string>
 
@@ -17,10 +18,11 @@ Result<std::string> render(const json& request) {
   for (const json& message : request["messages"])
     messages.push_back({message["role"].get<std::string>(), message["content"].get<std::string>()});
   WF_TRY(const auto chat_template, text::ChatTemplate::parse(request["template"].get<std::string>()));
-  WF_TRY(const auto segments,
-         chat_template.render(messages, {.add_generation_prompt = request["add_generation_prompt"].get<bool>(),
-                                         .bos_token = request["bos_token"].get<std::string>(),
-                                         .eos_token = request["eos_token"].get<std::string>()}));
+  WF_TRY(
+      const auto segments,
+      chat_template.render(messages, {.add_generation_prompt = request["add_generation_prompt"].get<bool>(),
+                                      .bos_token = request["bos_token"].get<std::string>(),
+                                      .eos_token = request["eos_token"].get<std::string>()}));
   std::string text;
   for (const text::Segment& segment : segments) text += segment.text;
   return text;
@@ -34,6 +36,7 @@ int main() {
     if (text)
       std::cout << json{{"text", *text}} << '\n';
     else
-      std::cout << json{{"error", text.error().message}, {"code", static_cast<int>(text.error().code)}} << '\n';
+      std::cout << json{{"error", text.error().message}, {"code", static_cast<int>(text.error().code)}}
+                << '\n';
   }
 }
