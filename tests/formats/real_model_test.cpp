@@ -1,5 +1,5 @@
 // The default model's file, where `models/` in the source tree holds it: what is in it, and that its rows
-// convert to numbers that weights can have. converts.
+// convert to numbers that weights can have.
 #include <cmath>
 #include <filesystem>
 
