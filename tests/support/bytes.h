@@ -12,20 +12,17 @@ namespace warpfold::test {
 
 using Bytes = std::vector<std::byte>;
 
+inline void put_bytes(Bytes& out, std::span<const std::byte> bytes) {
+  const std::size_t at = out.size();
+  out.resize(at + bytes.size());
+  if (!bytes.empty()) std::memcpy(out.data() + at, bytes.data(), bytes.size());
+}
+
+inline void put_text(Bytes& out, std::string_view text) { put_bytes(out, std::as_bytes(std::span(text))); }
+
 template <class T>
 void put(Bytes& out, T value) {
-  const std::size_t at = out.size();
-  out.resize(at + sizeof(T));
-  std::memcpy(out.data() + at, &value, sizeof(T));
-}
-
-inline void put_text(Bytes& out, std::string_view text) {
-  const auto* from = reinterpret_cast<const std::byte*>(text.data());
-  out.insert(out.end(), from, from + text.size());
-}
-
-inline void put_bytes(Bytes& out, std::span<const std::byte> bytes) {
-  out.insert(out.end(), bytes.begin(), bytes.end());
+  put_bytes(out, std::as_bytes(std::span(&value, 1)));
 }
 
 template <class T>
