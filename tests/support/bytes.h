@@ -12,10 +12,9 @@ namespace warpfold::test {
 
 using Bytes = std::vector<std::byte>;
 
+// Byte by byte: GCC 12 takes insert() and resize() of small constant sizes for writes out of bounds.
 inline void put_bytes(Bytes& out, std::span<const std::byte> bytes) {
-  const std::size_t at = out.size();
-  out.resize(at + bytes.size());
-  if (!bytes.empty()) std::memcpy(out.data() + at, bytes.data(), bytes.size());
+  for (const std::byte byte : bytes) out.push_back(byte);
 }
 
 inline void put_text(Bytes& out, std::string_view text) { put_bytes(out, std::as_bytes(std::span(text))); }
