@@ -254,6 +254,11 @@ class IndexEvents : public Events {
 
 // Runs the reader over all of `json`; true when nothing stopped it.
 bool walk(std::string_view json, Events& events) {
+  // The reader takes a zero byte for the end and would ignore what follows it.
+  if (const std::size_t zero = json.find('\0'); zero != std::string_view::npos) {
+    events.problem = fmt::format("malformed JSON at byte {} of it, which is zero", zero);
+    return false;
+  }
   return nlohmann::json::sax_parse(json.begin(), json.end(), &events);
 }
 
