@@ -13,6 +13,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "hwy/cache_control.h"
 #include "hwy/highway.h"
 #include "ops/kernels.h"
 #include "ops/panel_format.h"
@@ -137,6 +138,10 @@ HWY_INLINE void store_row(const VFloats* f, float* y, int rows, bool accumulate)
   for (int r = 0; r < rows; ++r) y[r] = accumulate ? y[r] + tmp[r] : tmp[r];
 }
 
+// How far ahead a memory-bound tile asks for data. Beyond the panel lies the next panel; beyond the matrix a
+// prefetch does nothing.
+constexpr std::int64_t kPrefetch = 4096;
+
 template <DType kType, int kTile>
 HWY_NOINLINE void quantised_tile(const PanelProduct& p, const QuantisedRows& x, std::int64_t t0) {
   constexpr PanelFormat kF = panel_format(kType);
@@ -171,6 +176,8 @@ HWY_NOINLINE void quantised_tile(const PanelProduct& p, const QuantisedRows& x, 
         }
       }
     const std::uint8_t* group = data + g * kF.data_bytes();
+    if constexpr (kTile <= 2)  // bound by memory: ask for the lines of some groups ahead
+      for (std::int64_t line = 0; line < kF.data_bytes(); line += 64) hwy::Prefetch(group + kPrefetch + line);
     for (std::size_t j = 0; j < 4; ++j)
       for (std::size_t v = 0; v < kVecs; ++v) {
         VBytes low, high;

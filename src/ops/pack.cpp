@@ -75,10 +75,6 @@ void read_group(DType t, const std::uint8_t* row, std::int64_t g, GroupValues& o
       for (unsigned i = 0; i < 32; ++i) q[i] = static_cast<std::uint8_t>(q[i] | ((high >> i & 1) << 4));
       break;
     }
-    case DType::kQ8_0:  // d, 32 signed bytes
-      out.half[0] = load_u16(b);
-      for (int i = 0; i < 32; ++i) q[static_cast<std::size_t>(i)] = static_cast<std::uint8_t>(b[2 + i] ^ 0x80);
-      break;
     case DType::kQ4_K:    // d, dmin, 12 scale bytes, 128 bytes: 64 columns a 32 bytes, low nibbles first
     case DType::kQ5_K: {  // d, dmin, 12 scale bytes, 32 bytes of high bits (bit g), 128 bytes as Q4_K
       unpack_scale_min(b + 4, static_cast<int>(in_super), out.small[0], out.small[1]);
@@ -169,6 +165,18 @@ void pack_quantised(DType t, const std::uint8_t* source, std::int64_t rows, std:
     const std::uint8_t* row = source + r * row_bytes;
     for (std::int64_t g = 0; g < groups; ++g) {
       std::uint8_t* s = out.scales + g * f.scale_bytes();
+      if (t == DType::kQ8_0) {
+        const std::uint8_t* b = row + g * info(t).block_bytes;
+        std::uint8_t* out_row = out.data + g * 512 + r * 4;
+        for (int j = 0; j < 8; ++j) {
+          std::uint32_t quad;
+          std::memcpy(&quad, b + 2 + j * 4, 4);
+          quad ^= 0x80808080u;  // signed -> unsigned with zero point 128
+          std::memcpy(out_row + j * 64, &quad, 4);
+        }
+        std::memcpy(s + r * 2, b, 2);
+        continue;
+      }
       if (t == DType::kQ4_0 || t == DType::kQ4_1) {  // nibble pairs already lie as the panel wants them
         const std::uint8_t* b = row + g * info(t).block_bytes;
         const int header = t == DType::kQ4_0 ? 2 : 4;
