@@ -104,7 +104,7 @@ int bench_main(int argc, char** argv) {
 
   const auto report = measure(options);
   if (!report) return report_error(report.error());
-  const double memory = measure_read_bandwidth(beyond_caches());
+  const double memory = measure_read_bandwidth();
   const double weights = report->decode.median() * static_cast<double>(report->info.weight_bytes) / 1e9;
   if (json) {
     fmt::print("{}\n", to_line({{"model", report->info.name},

@@ -108,7 +108,7 @@ double Speed::memory_percent() const {
 
 void Speed::measure_memory() {
   memory_gb_per_second =
-      measure_read_bandwidth(std::min(beyond_caches(), static_cast<std::size_t>(weight_bytes)));
+      measure_read_bandwidth();
 }
 
 std::string Speed::text() const {

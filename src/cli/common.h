@@ -56,8 +56,7 @@ struct Speed {
     return decode_tokens_per_second() * static_cast<double>(weight_bytes) / 1e9;
   }
   double memory_percent() const;
-  // Call when the model is no longer in memory: the buffer is at most as large as its weights, so that the
-  // peak of the process's memory stays the model's.
+  // Call when the model is no longer in memory, so that the peak of the process's memory stays the model's.
   void measure_memory();
   std::string text() const;
   Json json() const;

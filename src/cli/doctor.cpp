@@ -47,7 +47,7 @@ int doctor_main(int argc, char** argv) {
   print_row("processors", fmt::format("{} usable", processors));
   print_row("SIMD", ops::simd_name(ops::simd_level()));
   print_row("memory", fmt::format("{:.1f} GB; {} threads read {:.1f} GB/s", memory_gb(), processors,
-                                  measure_read_bandwidth(beyond_caches())));
+                                  measure_read_bandwidth()));
   print_row("GPU", fmt::format("{}; models run on the CPU in this version", describe_gpus()));
   const auto models = find_models(folder);
   for (const fs::path& model : models) {
