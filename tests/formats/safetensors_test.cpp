@@ -138,10 +138,11 @@ TEST(Safetensors, ShapesMustTakeTheBytesGiven) {
 
 // D13
 TEST(Safetensors, OffsetsMustTileTheData) {
-  const auto header = [](std::string_view a, std::string_view b) {
-    return fmt::format(
-        R"({{"a":{{"dtype":"U8","shape":[4],"data_offsets":[{}]}},"b":{{"dtype":"U8","shape":[4],"data_offsets":[{}]}}}})",
-        a, b);
+  const auto entry = [](std::string_view name, std::string_view offsets) {
+    return fmt::format(R"("{}":{{"dtype":"U8","shape":[4],"data_offsets":[{}]}})", name, offsets);
+  };
+  const auto header = [&](std::string_view a, std::string_view b) {
+    return fmt::format("{{{},{}}}", entry("a", a), entry("b", b));
   };
   EXPECT_TRUE(Parsed(safetensors_file(header("0,4", "4,8"), Bytes(8))).result);
   expect_bad(header("0,4", "2,6"), 6, {"'b'", "begins at 2", "overlapping", "4"});
