@@ -60,8 +60,9 @@ struct Case {
 double worst_error(const Case& c, Simd level, bool reference_quantises, std::mt19937& rng) {
   const auto bytes = random_weights(c.type, c.rows, c.columns, rng);
   ThreadPool pool(2);
+  WeightArena arena;
   const TensorView view{bytes.data(), c.type, 2, {c.rows, c.columns, 1, 1}};
-  const auto packed = PackedMatrix::pack(view, pool);
+  const auto packed = PackedMatrix::pack(view, arena, pool);
   EXPECT_TRUE(packed) << packed.error().message;
   std::normal_distribution<float> normal;
   const auto k = static_cast<std::size_t>(c.columns), t_count = static_cast<std::size_t>(c.tokens);
@@ -153,6 +154,7 @@ TEST(Matmul, ActivationsAreWithinHalfAStep) {
 TEST(Matmul, TasksShareOneInputAndAccumulate) {
   std::mt19937 rng(4);
   ThreadPool pool(3);
+  WeightArena arena;
   std::normal_distribution<float> normal;
   Activations x;
   x.reshape(5, 64);
@@ -164,7 +166,7 @@ TEST(Matmul, TasksShareOneInputAndAccumulate) {
   std::vector<PackedMatrix> weights;
   for (std::int64_t rows : {40, 16, 1, 100}) {
     sources.push_back(random_weights(DType::kQ8_0, rows, 64, rng));
-    weights.push_back(*PackedMatrix::pack({sources.back().data(), DType::kQ8_0, 2, {rows, 64, 1, 1}}, pool));
+    weights.push_back(*PackedMatrix::pack({sources.back().data(), DType::kQ8_0, 2, {rows, 64, 1, 1}}, arena, pool));
   }
   std::vector<std::vector<float>> together, alone;
   std::vector<MatmulTask> tasks;
@@ -184,12 +186,13 @@ TEST(Matmul, TasksShareOneInputAndAccumulate) {
 
 TEST(PackedMatrix, RefusesWhatItCannotHold) {
   ThreadPool pool(1);
+  WeightArena arena;
   std::vector<std::byte> bytes(1024);
-  const auto bad_columns = PackedMatrix::pack({bytes.data(), DType::kQ4_0, 2, {1, 33, 1, 1}}, pool);
+  const auto bad_columns = PackedMatrix::pack({bytes.data(), DType::kQ4_0, 2, {1, 33, 1, 1}}, arena, pool);
   ASSERT_FALSE(bad_columns);
   EXPECT_EQ(bad_columns.error().message, "Q4_0 needs a multiple of 32 columns, the matrix has 33");
-  EXPECT_EQ(PackedMatrix::pack({bytes.data(), DType::kI32, 2, {1, 32, 1, 1}}, pool).error().code, ErrorCode::kUnsupported);
-  EXPECT_FALSE(PackedMatrix::pack({bytes.data(), DType::kF32, 1, {32, 1, 1, 1}}, pool));
+  EXPECT_EQ(PackedMatrix::pack({bytes.data(), DType::kI32, 2, {1, 32, 1, 1}}, arena, pool).error().code, ErrorCode::kUnsupported);
+  EXPECT_FALSE(PackedMatrix::pack({bytes.data(), DType::kF32, 1, {32, 1, 1, 1}}, arena, pool));
 }
 
 }  // namespace
