@@ -1,217 +1,127 @@
-"""The element and block types of GGUF: encode(type, values) -> bytes and decode(type, bytes) -> float64.
+"""Random blocks of every block-quantised type with their values, as tests/formats/blocks_golden.json.
 
-A block holds 32 elements (Q4_0 .. Q8_0) or 256 (Q4_K .. Q6_K: eight sub-blocks of 32, Q6_K sixteen of 16).
-With q an unsigned code, d and m fp16 numbers of the block, s_i and m_i small integers of sub-block i:
-  Q4_0  x = d (q - 8)      Q4_1  x = d q + m        Q4_K, Q5_K  x = d s_i q - m m_i   (s_i, m_i: 6 bits)
-  Q5_0  x = d (q - 16)     Q5_1  x = d q + m        Q6_K        x = d s_i (q - 32)    (s_i: int8)
-  Q8_0  x = d q (q int8)
-Code for each type is written from its definition; the encoders aim at valid blocks that use every field, not at the
-least error. Values are exact in float64: each is a product and a sum of short numbers."""
+Each type is written down here as the format defines it, field by field on whole arrays, in float64; a value is
+rounded to float32 once at the end. The C++ code is written element by element, so the two share no index.
+
+    python3 tests/reference/blocks.py > tests/formats/blocks_golden.json
+"""
+import json
+
 import numpy as np
 
-BLOCK_SIZE = {"F32": 1, "F16": 1, "BF16": 1, "Q4_0": 32, "Q4_1": 32, "Q5_0": 32, "Q5_1": 32, "Q8_0": 32,
-              "Q4_K": 256, "Q5_K": 256, "Q6_K": 256}
-BLOCK_BYTES = {"F32": 4, "F16": 2, "BF16": 2, "Q4_0": 18, "Q4_1": 20, "Q5_0": 22, "Q5_1": 24, "Q8_0": 34,
-               "Q4_K": 144, "Q5_K": 176, "Q6_K": 210}
 
+def fp16(block: np.ndarray, at: int) -> np.ndarray:
+    """The fp16 at byte `at` of each block, as a float64 column. (blocks, bytes) -> (blocks, 1)"""
+    return block[:, at:at + 2].copy().view("<f2").astype(np.float64)
 
-def is_block_type(kind):
-    return BLOCK_SIZE[kind] > 1
 
+def nibbles(codes: np.ndarray) -> np.ndarray:
+    """Lower nibbles first, then the upper ones. (blocks, n) -> (blocks, 2n)"""
+    return np.concatenate([codes & 15, codes >> 4], axis=1).astype(np.int64)
 
-def encode(kind, values):
-    """values: any shape whose number of elements is a multiple of the block size."""
-    x = np.asarray(values, np.float64).reshape(-1, BLOCK_SIZE[kind])
-    return _ENCODERS[kind](x).tobytes()
 
+def bits(data: np.ndarray) -> np.ndarray:
+    """Bits in little-endian order. (blocks, n) -> (blocks, 8n)"""
+    return np.unpackbits(data, axis=1, bitorder="little").astype(np.int64)
 
-def decode(kind, data):
-    """A flat float64 array."""
-    if kind == "F32":
-        return np.frombuffer(data, "<f4").astype(np.float64)
-    if kind == "F16":
-        return np.frombuffer(data, "<f2").astype(np.float64)
-    if kind == "BF16":
-        return (np.frombuffer(data, "<u2").astype(np.uint32) << 16).view(np.float32).astype(np.float64)
-    return _DECODERS[kind](np.frombuffer(data, np.uint8).reshape(-1, BLOCK_BYTES[kind])).reshape(-1)
 
+def q4_0(b):
+    return fp16(b, 0) * (nibbles(b[:, 2:]) - 8)
 
-def _bf16(x):
-    bits = x.astype(np.float32).view(np.uint32)
-    return ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16).astype("<u2")  # to nearest even
 
+def q4_1(b):
+    return fp16(b, 0) * nibbles(b[:, 4:]) + fp16(b, 2)
 
-def _half_bytes(x):
-    """(n,) -> (n, 2) bytes of fp16."""
-    return np.ascontiguousarray(x).astype("<f2").reshape(-1, 1).view(np.uint8)
 
+def q5_0(b):
+    return fp16(b, 0) * (nibbles(b[:, 6:]) + 16 * bits(b[:, 2:6]) - 16)
 
-def _half(block, at):
-    """The fp16 number at a byte offset of each block, (n, 1)."""
-    return np.ascontiguousarray(block[:, at:at + 2]).view("<f2").astype(np.float64)
 
+def q5_1(b):
+    return fp16(b, 0) * (nibbles(b[:, 8:]) + 16 * bits(b[:, 4:8])) + fp16(b, 2)
 
-def _round_half(x):
-    return x.astype(np.float16).astype(np.float64)
 
+def q8_0(b):
+    return fp16(b, 0) * b[:, 2:].view(np.int8)
 
-def _divide(x, d):
-    """x / d, and 0 where d is 0."""
-    return np.divide(x, d, out=np.zeros(np.broadcast(x, d).shape), where=d != 0)
 
+def group_scales(packed):
+    """Six-bit scales and minima of 8 groups from 12 bytes. (blocks, 12) -> two of (blocks, 8)"""
+    first, second, rest = packed[:, 0:4], packed[:, 4:8], packed[:, 8:12]
+    scales = np.concatenate([first & 63, (rest & 15) | (first >> 6 << 4)], axis=1)
+    minima = np.concatenate([second & 63, (rest >> 4) | (second >> 6 << 4)], axis=1)
+    return scales.astype(np.int64), minima.astype(np.int64)
 
-def _signed_peak(x):
-    """The element of largest magnitude in each row, with its sign, (n, 1)."""
-    return np.take_along_axis(x, np.abs(x).argmax(-1)[..., None], -1)
 
+def k_values(b, codes):
+    """codes: (blocks, 8, 32)"""
+    scales, minima = group_scales(b[:, 4:16])
+    d, dmin = fp16(b, 0)[:, :, None], fp16(b, 2)[:, :, None]
+    return (d * scales[:, :, None] * codes - dmin * minima[:, :, None]).reshape(len(b), 256)
 
-def _nibbles(q):
-    """(n, 32) codes below 16 -> (n, 16) bytes: element j low, element j + 16 high."""
-    return (q[:, :16] | q[:, 16:] << 4).astype(np.uint8)
 
+def k_nibbles(codes):
+    """Four runs of 32 bytes, each holding two groups. (blocks, 128) -> (blocks, 8, 32)"""
+    runs = codes.reshape(-1, 4, 1, 32)
+    return np.concatenate([runs & 15, runs >> 4], axis=2).reshape(-1, 8, 32).astype(np.int64)
 
-def _from_nibbles(b):
-    return np.concatenate([b & 15, b >> 4], 1).astype(np.int64)
 
+def q4_k(b):
+    return k_values(b, k_nibbles(b[:, 16:]))
 
-def _fifth_bits(q):
-    """(n, 32) -> (n, 4) bytes; bit j of the little-endian word is bit 4 of element j."""
-    return np.packbits((q >> 4 & 1).astype(np.uint8), axis=1, bitorder="little")
 
+def q5_k(b):
+    planes = b[:, None, 16:48] >> np.arange(8, dtype=np.uint8)[None, :, None] & 1  # plane g: the fifth bits of group g
+    return k_values(b, k_nibbles(b[:, 48:]) + 16 * planes.astype(np.int64))
 
-def _from_fifth_bits(b):
-    return np.unpackbits(b, axis=1, bitorder="little").astype(np.int64) << 4
 
+def q6_k(b):
+    low = b[:, 0:128].reshape(-1, 2, 1, 64)
+    low = np.concatenate([low & 15, low >> 4], axis=2).reshape(-1, 2, 4, 32)  # halves of 128, quarters of 32
+    shifts = np.arange(0, 8, 2, dtype=np.uint8)[None, None, :, None]
+    high = b[:, 128:192].reshape(-1, 2, 1, 32) >> shifts & 3
+    codes = (low.astype(np.int64) + 16 * high.astype(np.int64) - 32).reshape(-1, 16, 16)
+    scales = b[:, 192:208].view(np.int8).astype(np.int64)
+    return (fp16(b, 208)[:, :, None] * scales[:, :, None] * codes).reshape(len(b), 256)
 
-def _encode_symmetric(x, levels):
-    """d, q with x = d (q - levels / 2), the peak exactly at code 0: its sign makes d positive or negative."""
-    d = _round_half(_signed_peak(x) / -(levels // 2))
-    return d, np.clip(np.rint(_divide(x, d)) + levels // 2, 0, levels - 1).astype(np.int64)
 
-
-def _encode_affine(x, levels):
-    low = _round_half(x.min(1, keepdims=True))
-    d = _round_half((x.max(1, keepdims=True) - low) / (levels - 1))
-    return d, low, np.clip(np.rint(_divide(x - low, d)), 0, levels - 1).astype(np.int64)
-
-
-def _encode_q4_0(x):
-    d, q = _encode_symmetric(x, 16)
-    return np.concatenate([_half_bytes(d), _nibbles(q)], 1)
-
-
-def _encode_q4_1(x):
-    d, low, q = _encode_affine(x, 16)
-    return np.concatenate([_half_bytes(d), _half_bytes(low), _nibbles(q)], 1)
-
-
-def _encode_q5_0(x):
-    d, q = _encode_symmetric(x, 32)
-    return np.concatenate([_half_bytes(d), _fifth_bits(q), _nibbles(q & 15)], 1)
-
-
-def _encode_q5_1(x):
-    d, low, q = _encode_affine(x, 32)
-    return np.concatenate([_half_bytes(d), _half_bytes(low), _fifth_bits(q), _nibbles(q & 15)], 1)
-
-
-def _encode_q8_0(x):
-    d = _round_half(np.abs(x).max(1, keepdims=True) / 127)
-    q = np.clip(np.rint(_divide(x, d)), -127, 127).astype(np.int8)
-    return np.concatenate([_half_bytes(d), q.view(np.uint8)], 1)
-
-
-def _pack_scales(s, m):
-    """Eight 6-bit scales and minima in 12 bytes: 0..3 in the low 6 bits of bytes 0..3 (scales) and 4..7 (minima);
-    of 4..7 the low 4 bits share bytes 8..11 and the high 2 bits top up bytes 0..3 and 4..7."""
-    return np.concatenate([s[:, :4] | (s[:, 4:] >> 4) << 6, m[:, :4] | (m[:, 4:] >> 4) << 6,
-                           (s[:, 4:] & 15) | (m[:, 4:] & 15) << 4], 1).astype(np.uint8)
-
-
-def _unpack_scales(b):
-    b = b.astype(np.int64)
-    s = np.concatenate([b[:, :4] & 63, (b[:, 8:] & 15) | (b[:, :4] >> 6) << 4], 1)
-    m = np.concatenate([b[:, 4:8] & 63, b[:, 8:] >> 4 | (b[:, 4:8] >> 6) << 4], 1)
-    return s, m
-
-
-def _encode_k_affine(x, levels):
-    """d, m, s, low, q with x = d s_i q - m low_i over eight sub-blocks; q (n, 8, 32)."""
-    sub = x.reshape(-1, 8, 32)
-    low = np.maximum(-sub.min(2), 0)
-    scale = (sub.max(2) + low) / (levels - 1)
-    d = _round_half(scale.max(1, keepdims=True) / 63)
-    m = _round_half(low.max(1, keepdims=True) / 63)
-    s = np.clip(np.rint(_divide(scale, d)), 0, 63).astype(np.int64)
-    low_codes = np.clip(np.rint(_divide(low, m)), 0, 63).astype(np.int64)
-    q = np.rint(_divide(sub + (m * low_codes)[..., None], (d * s)[..., None]))
-    return d, m, s, low_codes, np.clip(q, 0, levels - 1).astype(np.int64)
-
-
-def _k_nibbles(q):
-    """(n, 8, 32) -> (n, 128): 32 bytes hold sub-block 2i in the low and 2i + 1 in the high nibbles."""
-    return (q[:, 0::2] | q[:, 1::2] << 4).astype(np.uint8).reshape(len(q), 128)
-
-
-def _from_k_nibbles(b):
-    b = b.reshape(-1, 4, 32)
-    return np.stack([b & 15, b >> 4], 2).reshape(-1, 8, 32).astype(np.int64)
-
-
-def _encode_q4_k(x):
-    d, m, s, low, q = _encode_k_affine(x, 16)
-    return np.concatenate([_half_bytes(d), _half_bytes(m), _pack_scales(s, low), _k_nibbles(q)], 1)
-
-
-def _encode_q5_k(x):
-    d, m, s, low, q = _encode_k_affine(x, 32)
-    high = ((q >> 4) << np.arange(8)[:, None]).sum(1).astype(np.uint8)  # bit i of byte l: element l of sub-block i
-    return np.concatenate([_half_bytes(d), _half_bytes(m), _pack_scales(s, low), high, _k_nibbles(q & 15)], 1)
-
-
-def _encode_q6_k(x):
-    sub = x.reshape(-1, 16, 16)
-    scale = _signed_peak(sub)[..., 0] / -32
-    d = _round_half(np.abs(scale).max(1, keepdims=True) / 127)
-    s = np.clip(np.rint(_divide(scale, d)), -127, 127).astype(np.int8)
-    q = np.clip(np.rint(_divide(sub, (d * s)[..., None])) + 32, 0, 63).astype(np.int64)
-    q = q.reshape(-1, 2, 4, 32)  # half, quarter, element
-    low = np.concatenate([(q[:, :, 0] & 15) | (q[:, :, 2] & 15) << 4, (q[:, :, 1] & 15) | (q[:, :, 3] & 15) << 4], 2)
-    high = ((q >> 4) << np.array([0, 2, 4, 6])[:, None]).sum(2)
-    return np.concatenate([low.reshape(-1, 128).astype(np.uint8), high.reshape(-1, 64).astype(np.uint8),
-                           s.view(np.uint8), _half_bytes(d)], 1)
-
-
-def _decode_k_affine(b, q):
-    s, low = _unpack_scales(b[:, 4:16])
-    return (_half(b, 0) * s)[..., None] * q - (_half(b, 2) * low)[..., None]
-
-
-def _decode_q5_k(b):
-    high = b[:, None, 16:48] >> np.arange(8, dtype=np.uint8)[:, None] & 1
-    return _decode_k_affine(b, _from_k_nibbles(b[:, 48:]) + (high.astype(np.int64) << 4))
-
-
-def _decode_q6_k(b):
-    low = b[:, :128].reshape(-1, 2, 2, 32)
-    low = np.concatenate([low & 15, low >> 4], 2)  # (n, half, quarter, 32)
-    high = b[:, 128:192].reshape(-1, 2, 1, 32) >> np.array([0, 2, 4, 6], np.uint8)[:, None] & 3
-    q = (low | high << 4).astype(np.int64).reshape(-1, 16, 16) - 32
-    scale = np.ascontiguousarray(b[:, 192:208]).view(np.int8).astype(np.float64)
-    return (_half(b, 208) * scale)[..., None] * q
-
-
-_ENCODERS = {
-    "F32": lambda x: x.astype("<f4"), "F16": lambda x: x.astype("<f2"), "BF16": _bf16,
-    "Q4_0": _encode_q4_0, "Q4_1": _encode_q4_1, "Q5_0": _encode_q5_0, "Q5_1": _encode_q5_1, "Q8_0": _encode_q8_0,
-    "Q4_K": _encode_q4_k, "Q5_K": _encode_q5_k, "Q6_K": _encode_q6_k,
+# name: bytes a block, where its fp16 fields lie, definition
+TYPES = {
+    "Q4_0": (18, [0], q4_0),
+    "Q4_1": (20, [0, 2], q4_1),
+    "Q5_0": (22, [0], q5_0),
+    "Q5_1": (24, [0, 2], q5_1),
+    "Q8_0": (34, [0], q8_0),
+    "Q4_K": (144, [0, 2], q4_k),
+    "Q5_K": (176, [0, 2], q5_k),
+    "Q6_K": (210, [208], q6_k),
 }
-_DECODERS = {
-    "Q4_0": lambda b: _half(b, 0) * (_from_nibbles(b[:, 2:]) - 8),
-    "Q4_1": lambda b: _half(b, 0) * _from_nibbles(b[:, 4:]) + _half(b, 2),
-    "Q5_0": lambda b: _half(b, 0) * ((_from_nibbles(b[:, 6:]) | _from_fifth_bits(b[:, 2:6])) - 16),
-    "Q5_1": lambda b: _half(b, 0) * (_from_nibbles(b[:, 8:]) | _from_fifth_bits(b[:, 4:8])) + _half(b, 2),
-    "Q8_0": lambda b: _half(b, 0) * np.ascontiguousarray(b[:, 2:]).view(np.int8),
-    "Q4_K": lambda b: _decode_k_affine(b, _from_k_nibbles(b[:, 16:])),
-    "Q5_K": _decode_q5_k, "Q6_K": _decode_q6_k,
-}
+
+
+def make_blocks(rng, size, halves):
+    """Three random blocks with ordinary scales, then all codes zero, all ones, a subnormal and a large scale."""
+    blocks = rng.integers(0, 256, (7, size), dtype=np.uint8)
+    blocks[3], blocks[4] = 0, 255
+    for at in halves:
+        scales = rng.normal(0, 0.05, 7).astype("<f2")
+        scales[5], scales[6] = 3 * 2.0 ** -24, -60000.0
+        blocks[:, at:at + 2] = scales.view(np.uint8).reshape(7, 2)
+    return blocks
+
+
+def main():
+    rng = np.random.default_rng(20)
+    golden = {}
+    for name, (size, halves, values) in TYPES.items():
+        blocks = make_blocks(rng, size, halves)
+        expected = values(blocks).astype(np.float32)
+        golden[name] = {
+            "blocks": [row.tobytes().hex() for row in blocks],
+            # the bit patterns of the float32 values, eight hexadecimal digits each
+            "values": ["".join(f"{bits:08x}" for bits in row.view(np.uint32)) for row in expected],
+        }
+    print(json.dumps(golden, indent=1))
+
+
+if __name__ == "__main__":
+    main()

@@ -29,7 +29,7 @@ import os
 
 import numpy as np
 
-import blocks
+import block_codec
 import gguf_file
 import safetensors_file
 
@@ -80,7 +80,7 @@ def load_gguf(path):
         rope_base=key("rope.freq_base", 10000.0), rope_interleaved=family == "llama")
     if family == "gemma3":
         config.window = key("attention.sliding_window")
-    weights = {name: Weight(blocks.decode(kind, data).reshape(shape), blocks.is_block_type(kind))
+    weights = {name: Weight(block_codec.decode(kind, data).reshape(shape), block_codec.is_block_type(kind))
                for name, (kind, shape, data) in tensors.items()}
     return Model(config, weights)
 

@@ -9,7 +9,7 @@ import struct
 
 import numpy as np
 
-import blocks
+import block_codec
 
 ALIGNMENT = 32
 TENSOR_TYPES = {"F32": 0, "F16": 1, "Q4_0": 2, "Q4_1": 3, "Q5_0": 6, "Q5_1": 7, "Q8_0": 8, "Q4_K": 12, "Q5_K": 13,
@@ -44,11 +44,11 @@ def write(path, metadata, tensors):
     infos, data = [], bytearray()
     for name, kind, array in tensors:
         shape = np.shape(array)
-        if shape[-1] % blocks.BLOCK_SIZE[kind]:
+        if shape[-1] % block_codec.BLOCK_SIZE[kind]:
             raise ValueError(f"{name}: {shape[-1]} columns do not fill blocks of {kind}")
         infos.append(_pack_string(name) + struct.pack(f"<I{len(shape)}QIQ", len(shape), *reversed(shape),
                                                       TENSOR_TYPES[kind], len(data)))
-        data += blocks.encode(kind, array)
+        data += block_codec.encode(kind, array)
         data += bytes(-len(data) % ALIGNMENT)
     head = b"GGUF" + struct.pack("<IQQ", 3, len(tensors), len(metadata))
     head += b"".join(_pack_pair(*pair) for pair in metadata) + b"".join(infos)
@@ -101,6 +101,6 @@ def read(path):
     tensors = {}
     for name, shape, code, offset in infos:
         kind = TENSOR_NAMES[code]
-        size = math.prod(shape) // blocks.BLOCK_SIZE[kind] * blocks.BLOCK_BYTES[kind]
+        size = math.prod(shape) // block_codec.BLOCK_SIZE[kind] * block_codec.BLOCK_BYTES[kind]
         tensors[name] = (kind, shape, data[base + offset:base + offset + size])
     return metadata, tensors

@@ -8,13 +8,13 @@ import struct
 
 import numpy as np
 
-import blocks
+import block_codec
 
 DTYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "I32": "<i4", "I64": "<i8"}
 
 
 def _encode(kind, array):
-    return blocks.encode(kind, array) if kind == "BF16" else np.asarray(array).astype(DTYPES[kind]).tobytes()
+    return block_codec.encode(kind, array) if kind == "BF16" else np.asarray(array).astype(DTYPES[kind]).tobytes()
 
 
 def write(path, tensors):
@@ -51,7 +51,7 @@ def read(path):
             continue
         kind, (begin, end) = entry["dtype"], entry["data_offsets"]
         part = bytes(data[8 + length + begin:8 + length + end])
-        values = blocks.decode("BF16", part) if kind == "BF16" else np.frombuffer(part, DTYPES[kind])
+        values = block_codec.decode("BF16", part) if kind == "BF16" else np.frombuffer(part, DTYPES[kind])
         if kind[0] != "I":
             values = values.astype(np.float64)
         tensors[name] = (kind, values.reshape(entry["shape"]))
