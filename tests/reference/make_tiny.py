@@ -13,6 +13,7 @@ import json
 import os
 import sys
 
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # the matrices are tiny: threads would only wait for each other
 import numpy as np
 
 import decoder
@@ -171,7 +172,8 @@ BROKEN = {
     "layers": ({"llama.block_count": ("u32", 2**31)}, list),
     "heads": ({"llama.attention.head_count_kv": ("u32", 2)}, list),      # 3 query heads in groups of 1.5
     "zero_heads": ({"llama.attention.head_count": ("u32", 0)}, list),
-    "width": ({"llama.embedding_length": ("u32", 64)}, list),            # the tensors have 96 columns
+    "width": ({"llama.embedding_length": ("u32", 192), "llama.rope.dimension_count": ("u32", 64)}, list),  # it is 96
+    "inner_width": ({"llama.feed_forward_length": ("u32", 172)}, list),  # it is 173
     "missing_tensor": ({}, _without("blk.1.ffn_up.weight")),
     "missing_embeddings": ({}, _without("token_embd.weight")),
     "shape": ({}, _reshaped("blk.0.attn_k.weight", 31)),
