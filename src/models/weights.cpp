@@ -38,9 +38,9 @@ constexpr TensorName kPostFfnNorm{"blk.{}.post_ffw_norm.weight", "model.layers.{
 
 class Loader {
  public:
-  Loader(const formats::Gguf* gguf, const formats::Safetensors* safetensors, const std::string& name, ThreadPool& pool,
-         const std::function<void(std::int64_t, std::int64_t)>& progress)
-      : gguf_(gguf), safetensors_(safetensors), name_(name), pool_(pool), progress_(progress) {
+  Loader(const formats::Gguf* gguf, const formats::Safetensors* safetensors, const std::string& name, ops::WeightArena& arena,
+         ThreadPool& pool, const std::function<void(std::int64_t, std::int64_t)>& progress)
+      : gguf_(gguf), safetensors_(safetensors), name_(name), arena_(arena), pool_(pool), progress_(progress) {
     for (const auto& t : gguf ? gguf->tensors() : safetensors->tensors()) total_ += t.view.bytes();
   }
 
@@ -73,11 +73,9 @@ class Loader {
     if (t->rank != 2 || t->shape[1] != columns || (rows >= 0 ? t->shape[0] != rows : t->shape[0] < 1))
       return fail(ErrorCode::kBadFile, fmt::format("{}: tensor {} has shape {}, expected ({}, {})", name_, full_name(n, layer), shape(*t),
                                                    rows >= 0 ? fmt::to_string(rows) : "vocabulary", columns));
-    auto packed = ops::PackedMatrix::pack(*t, pool_, [this](std::span<const std::byte> part) {
-      const TensorView view{part.data(), DType::kU8, 1, {static_cast<std::int64_t>(part.size()), 1, 1, 1}};
-      if (gguf_) gguf_->release(view);
-      else safetensors_->release(view);
-    });
+    const ops::SourceHooks hooks{[this](std::span<const std::byte> part) { prefetch(part); },
+                                 [this](std::span<const std::byte> part) { release(part); }};
+    auto packed = ops::PackedMatrix::pack(*t, arena_, pool_, hooks);
     if (!packed) return fail(packed.error().code, fmt::format("{}: tensor {}: {}", name_, full_name(n, layer), packed.error().message));
     out = std::move(*packed);
     count(*t);
@@ -91,6 +89,8 @@ class Loader {
   static std::string shape(const TensorView& t) {
     return fmt::format("({})", fmt::join(t.shape.begin(), t.shape.begin() + t.rank, ", "));
   }
+  void prefetch(std::span<const std::byte> part) const { gguf_ ? gguf_->prefetch(part) : safetensors_->prefetch(part); }
+  void release(std::span<const std::byte> part) const { gguf_ ? gguf_->release(part) : safetensors_->release(part); }
   void count(const TensorView& t) {
     parameters_ += t.size();
     done_ += t.bytes();
@@ -100,6 +100,7 @@ class Loader {
   const formats::Gguf* gguf_;
   const formats::Safetensors* safetensors_;
   const std::string& name_;
+  ops::WeightArena& arena_;
   ThreadPool& pool_;
   const std::function<void(std::int64_t, std::int64_t)>& progress_;
   std::int64_t total_ = 0, done_ = 0, parameters_ = 0;
@@ -137,8 +138,8 @@ Status load_layer(Loader& in, const DecoderConfig& c, std::int64_t i, LayerWeigh
 Result<DecoderWeights> load_weights(const DecoderConfig& c, const formats::Gguf* gguf,
                                     const formats::Safetensors* safetensors, const std::string& name, ThreadPool& pool,
                                     const std::function<void(std::int64_t, std::int64_t)>& progress) {
-  Loader in(gguf, safetensors, name, pool, progress);
   DecoderWeights w;
+  Loader in(gguf, safetensors, name, w.arena, pool, progress);
   WF_CHECK(in.matrix(kEmbedding, 0, -1, c.d_model, w.embedding));
   for (std::int64_t i = 0; i < c.layers; ++i) WF_CHECK(load_layer(in, c, i, w.layers.emplace_back()));
   WF_CHECK(in.vector(kFinalNorm, 0, c.d_model, c.norm_weight_offset, w.final_norm));

@@ -26,6 +26,7 @@ struct LayerWeights {
 };
 
 struct DecoderWeights {
+  ops::WeightArena arena;  // holds all matrices
   ops::PackedMatrix embedding;  // (vocab, d_model)
   ops::PackedMatrix head;       // (vocab, d_model); empty when tied to the embedding
   std::vector<float> final_norm;

@@ -13,6 +13,7 @@
 #include "hwy/contrib/math/math-inl.h"
 #include "hwy/highway.h"
 #include "ops/attention_kernels.h"
+#include "warpfold/core/half.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace warpfold::ops {
@@ -183,9 +184,14 @@ HWY_INLINE void scatter(const float* x, std::int64_t n, std::int64_t stride, Out
 }
 
 void store_f16(const float* x, std::int64_t n, std::int64_t stride, std::byte* out) {
+#if HWY_TARGET == HWY_SSE4  // Highway's emulation truncates here
+  auto* half = reinterpret_cast<std::uint16_t*>(out);
+  for (std::int64_t i = 0; i < n; ++i) half[i * stride] = f32_to_f16(x[i]);
+#else
   const hn::Rebind<hwy::float16_t, Floats> dh;
   scatter(x, n, stride, reinterpret_cast<hwy::float16_t*>(out),
           [&](VFloats v, hwy::float16_t* tmp) { hn::StoreU(hn::DemoteTo(dh, v), dh, tmp); });
+#endif
 }
 
 float store_int8(const float* x, std::int64_t n, std::int64_t stride, std::byte* out) {

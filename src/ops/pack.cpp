@@ -220,10 +220,31 @@ std::int64_t float_bytes(DType t) { return t == DType::kF32 ? 4 : t == DType::kF
 
 }  // namespace
 
-void PackedMatrix::Release::operator()(std::byte* p) const { ::munmap(p, bytes); }
+void WeightArena::Unmap::operator()(std::byte* p) const { ::munmap(p, bytes); }
 
-Result<PackedMatrix> PackedMatrix::pack(const TensorView& weight, ThreadPool& pool,
-                                        const std::function<void(std::span<const std::byte>)>& consumed) {
+std::byte* WeightArena::allocate(std::int64_t bytes) {
+  constexpr std::int64_t kAlignment = 64, kHugePage = 2 << 20, kBlock = 256 << 20;
+  const std::int64_t size = (bytes + kAlignment - 1) / kAlignment * kAlignment;
+  if (size > left_) {
+    // Only touched pages count, so a block may be larger than needed; one huge page more allows alignment.
+    const std::int64_t block = std::max(size, kBlock) + kHugePage;
+    void* p = ::mmap(nullptr, static_cast<std::size_t>(block), PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (p == MAP_FAILED) return nullptr;
+    ::madvise(p, static_cast<std::size_t>(block), MADV_HUGEPAGE);
+    blocks_.emplace_back(static_cast<std::byte*>(p), Unmap{static_cast<std::size_t>(block)});
+    const std::int64_t skip = -reinterpret_cast<std::intptr_t>(p) & (kHugePage - 1);
+    next_ = static_cast<std::byte*>(p) + skip;
+    left_ = block - skip;
+  }
+  std::byte* result = next_;
+  next_ += size;
+  left_ -= size;
+  return result;
+}
+
+Result<PackedMatrix> PackedMatrix::pack(const TensorView& weight, WeightArena& arena, ThreadPool& pool,
+                                        const SourceHooks& hooks) {
   const DType t = weight.dtype;
   PackedMatrix m;
   m.dtype_ = t;
@@ -243,32 +264,26 @@ Result<PackedMatrix> PackedMatrix::pack(const TensorView& weight, ThreadPool& po
   }
   if (m.bytes() == 0) return m;
 
-  // Anonymous pages come zeroed, which pads the last panel; huge pages spare the processor's page tables.
-  const auto size = static_cast<std::size_t>(m.bytes());
-  void* p = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (p == MAP_FAILED)
-    return fail(ErrorCode::kIo, fmt::format("out of memory: {} bytes for a weight matrix", size));
-  ::madvise(p, size, MADV_HUGEPAGE);
-  m.data_ = std::unique_ptr<std::byte[], Release>(static_cast<std::byte*>(p), Release{size});
+  m.data_ = arena.allocate(m.bytes());  // zeroed, which pads the last panel
+  if (!m.data_) return fail(ErrorCode::kIo, fmt::format("out of memory: {} bytes for a weight matrix", m.bytes()));
 
   const std::int64_t row_bytes = weight.bytes() / std::max<std::int64_t>(m.rows_, 1);
   // Stretches of about 2 MB: what the source holds resident beside the packed copy stays small.
   const std::int64_t stretch = std::max<std::int64_t>(1, (2 << 20) / std::max<std::int64_t>(1, row_bytes * kPanelRows));
   pool.parallel_for((m.panels() + stretch - 1) / stretch, [&](std::int64_t chunk, int) {
     const std::int64_t first = chunk * stretch, last = std::min(first + stretch, m.panels());
+    const std::int64_t row = first * kPanelRows, end_row = std::min(last * kPanelRows, m.rows_);
+    const std::span<const std::byte> part{weight.data + row * row_bytes, static_cast<std::size_t>((end_row - row) * row_bytes)};
+    if (hooks.reading) hooks.reading(part);
     for (std::int64_t q = first; q < last; ++q) {
       const std::int64_t rows = std::min(kPanelRows, m.rows_ - q * kPanelRows);
       const std::byte* source = weight.data + q * kPanelRows * row_bytes;
-      std::byte* out = m.data_.get() + q * m.panel_bytes_;
+      std::byte* out = m.data_ + q * m.panel_bytes_;
       if (is_block_type(t)) pack_quantised(t, reinterpret_cast<const std::uint8_t*>(source), rows, m.columns_, out);
       else if (t == DType::kF32) pack_float<std::uint32_t>(source, rows, m.columns_, out);
       else pack_float<std::uint16_t>(source, rows, m.columns_, out);
     }
-    if (consumed) {
-      const std::int64_t end = std::min(last * kPanelRows, m.rows_);
-      consumed({weight.data + first * kPanelRows * row_bytes,
-                static_cast<std::size_t>((end - first * kPanelRows) * row_bytes)});
-    }
+    if (hooks.consumed) hooks.consumed(part);
   });
   return m;
 }

@@ -9,7 +9,9 @@
 #include <gtest/gtest.h>
 
 #include "ops/kernels.h"
+#include "support/simd_levels.h"
 #include "warpfold/core/half.h"
+#include "warpfold/formats/blocks.h"
 
 namespace warpfold::ops {
 namespace {
@@ -17,14 +19,6 @@ namespace {
 constexpr DType kBlockTypes[] = {DType::kQ4_0, DType::kQ4_1, DType::kQ5_0, DType::kQ5_1,
                                  DType::kQ8_0, DType::kQ4_K, DType::kQ5_K, DType::kQ6_K};
 constexpr DType kFloatTypes[] = {DType::kF32, DType::kF16, DType::kBF16};
-
-std::vector<Simd> levels() {
-  std::vector<Simd> v;
-  for (Simd s : {Simd::kSse4, Simd::kAvx2, Simd::kAvx512})
-    if (s <= simd_level()) v.push_back(s);
-  if (simd_level() == Simd::kNeon) return {Simd::kNeon};
-  return v;
-}
 
 // Random bytes for a (rows, columns) matrix; fp16 fields and floats are set to values of ordinary size.
 std::vector<std::byte> random_weights(DType t, std::int64_t rows, std::int64_t columns, std::mt19937& rng) {
@@ -60,8 +54,9 @@ struct Case {
 double worst_error(const Case& c, Simd level, bool reference_quantises, std::mt19937& rng) {
   const auto bytes = random_weights(c.type, c.rows, c.columns, rng);
   ThreadPool pool(2);
+  WeightArena arena;
   const TensorView view{bytes.data(), c.type, 2, {c.rows, c.columns, 1, 1}};
-  const auto packed = PackedMatrix::pack(view, pool);
+  const auto packed = PackedMatrix::pack(view, arena, pool);
   EXPECT_TRUE(packed) << packed.error().message;
   std::normal_distribution<float> normal;
   const auto k = static_cast<std::size_t>(c.columns), t_count = static_cast<std::size_t>(c.tokens);
@@ -103,7 +98,7 @@ double worst_error(const Case& c, Simd level, bool reference_quantises, std::mt1
 // q and its zero point: up to 16 times the sum of |w x|): 2^-24 * 16 * 4 * sqrt(groups) covers K = 2048 with 3e-5.
 TEST(Matmul, QuantisedEqualsFloat64OnTheSameQuantisedInput) {
   std::mt19937 rng(1);
-  for (Simd level : levels())
+  for (Simd level : test::simd_levels())
     for (DType t : kBlockTypes)
       for (std::int64_t tokens : {1, 2, 3, 4, 5, 7, 8, 9, 13, 30})
         for (std::int64_t rows : {1, 15, 16, 17, 48})
@@ -114,7 +109,7 @@ TEST(Matmul, QuantisedEqualsFloat64OnTheSameQuantisedInput) {
 TEST(Matmul, FloatEqualsFloat64) {
   std::mt19937 rng(2);
   // K fp32 additions: error <= K 2^-24 of the sum of |w x|; 300 columns: 1.8e-5.
-  for (Simd level : levels())
+  for (Simd level : test::simd_levels())
     for (DType t : kFloatTypes)
       for (std::int64_t tokens : {1, 2, 5, 6, 11, 12, 13, 29})
         for (std::int64_t rows : {1, 16, 33})
@@ -126,7 +121,7 @@ TEST(Matmul, FloatEqualsFloat64) {
 TEST(Matmul, ActivationsAreWithinHalfAStep) {
   std::mt19937 rng(3);
   std::normal_distribution<float> normal;
-  for (Simd level : levels())
+  for (Simd level : test::simd_levels())
     for (float size : {1e-30f, 1e-3f, 1.0f, 1e30f}) {
       std::vector<float> x(64), scale(2), sum(2);
       std::vector<std::int8_t> q(64);
@@ -153,6 +148,7 @@ TEST(Matmul, ActivationsAreWithinHalfAStep) {
 TEST(Matmul, TasksShareOneInputAndAccumulate) {
   std::mt19937 rng(4);
   ThreadPool pool(3);
+  WeightArena arena;
   std::normal_distribution<float> normal;
   Activations x;
   x.reshape(5, 64);
@@ -164,7 +160,7 @@ TEST(Matmul, TasksShareOneInputAndAccumulate) {
   std::vector<PackedMatrix> weights;
   for (std::int64_t rows : {40, 16, 1, 100}) {
     sources.push_back(random_weights(DType::kQ8_0, rows, 64, rng));
-    weights.push_back(*PackedMatrix::pack({sources.back().data(), DType::kQ8_0, 2, {rows, 64, 1, 1}}, pool));
+    weights.push_back(*PackedMatrix::pack({sources.back().data(), DType::kQ8_0, 2, {rows, 64, 1, 1}}, arena, pool));
   }
   std::vector<std::vector<float>> together, alone;
   std::vector<MatmulTask> tasks;
@@ -182,14 +178,38 @@ TEST(Matmul, TasksShareOneInputAndAccumulate) {
   }
 }
 
+TEST(PackedMatrix, UnpacksTheValuesOfTheFile) {
+  std::mt19937 rng(5);
+  ThreadPool pool(2);
+  WeightArena arena;
+  const auto check = [&](DType t, std::int64_t rows, std::int64_t columns) {
+    const auto bytes = random_weights(t, rows, columns, rng);
+    const auto packed = PackedMatrix::pack({bytes.data(), t, 2, {rows, columns, 1, 1}}, arena, pool);
+    ASSERT_TRUE(packed);
+    const std::size_t row_bytes = bytes.size() / static_cast<std::size_t>(rows), k = static_cast<std::size_t>(columns);
+    std::vector<float> expected(k), got(k);
+    for (std::int64_t r = 0; r < rows; ++r) {
+      ASSERT_TRUE(formats::dequantize_row(t, {bytes.data() + static_cast<std::size_t>(r) * row_bytes, row_bytes}, expected));
+      packed->unpack_row(r, got.data());
+      // Both round scale * q and the minimum once or twice; the K types' products of scales are exact in fp32.
+      for (std::size_t i = 0; i < k; ++i)
+        ASSERT_NEAR(got[i], expected[i], std::abs(expected[i]) * 0x1p-22 + 1e-6) << info(t).name << " row " << r << " column " << i;
+    }
+  };
+  for (DType t : kBlockTypes)
+    for (std::int64_t rows : {1, 16, 37}) check(t, rows, 768);
+  for (DType t : kFloatTypes) check(t, 37, 19);
+}
+
 TEST(PackedMatrix, RefusesWhatItCannotHold) {
   ThreadPool pool(1);
+  WeightArena arena;
   std::vector<std::byte> bytes(1024);
-  const auto bad_columns = PackedMatrix::pack({bytes.data(), DType::kQ4_0, 2, {1, 33, 1, 1}}, pool);
+  const auto bad_columns = PackedMatrix::pack({bytes.data(), DType::kQ4_0, 2, {1, 33, 1, 1}}, arena, pool);
   ASSERT_FALSE(bad_columns);
   EXPECT_EQ(bad_columns.error().message, "Q4_0 needs a multiple of 32 columns, the matrix has 33");
-  EXPECT_EQ(PackedMatrix::pack({bytes.data(), DType::kI32, 2, {1, 32, 1, 1}}, pool).error().code, ErrorCode::kUnsupported);
-  EXPECT_FALSE(PackedMatrix::pack({bytes.data(), DType::kF32, 1, {32, 1, 1, 1}}, pool));
+  EXPECT_EQ(PackedMatrix::pack({bytes.data(), DType::kI32, 2, {1, 32, 1, 1}}, arena, pool).error().code, ErrorCode::kUnsupported);
+  EXPECT_FALSE(PackedMatrix::pack({bytes.data(), DType::kF32, 1, {32, 1, 1, 1}}, arena, pool));
 }
 
 }  // namespace
