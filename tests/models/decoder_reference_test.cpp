@@ -13,12 +13,13 @@
 //      rms(m - e) / rms(e) <= safety * sqrt((4 L + 1) a^2 + L (1 + S^2) r^2),    safety = 2 (norms, soft-max)
 //    a = 4 / 440 with block types, else 0;  r = 3.2 / 440 for int8 keys and values (c of 16 .. 64 numbers),
 //    2^-11 / sqrt(3) for fp16.
-// 2. Block types: |x - e| <= 2 |m - e|, in rms and for the largest: the engine adds the noise of an ideal engine with
-//    these roundings, not more (2: another choice of groups or scale type is no mistake). A comparison with m itself
-//    cannot be sharp there: a value within 1e-6 of the middle between two codes rounds either way, one such flip
-//    shifts all that follows, and after a few layers x - m is as large as m - e. float32 numpy shows the same.
-// 3. Plain types: rms(x - m) <= 1e-4 max|e|: float32 arithmetic costs 1e-6, the rest is a few flips of fp16 keys and
-//    values, 2^-11 of one element each. With int8 keys and values a flip is 8 times as large as an fp16 one: 1e-3.
+// 2. rms(x - e) <= 1.25 rms(m - e), max|x - e| <= 1.5 max|m - e|: the engine adds the noise of an ideal engine with
+//    these roundings, not more (truncation instead of rounding gives 1.7 to 2). With block types a comparison with m
+//    itself cannot be sharp: a value within 1e-6 of the middle between two codes rounds either way, one such flip
+//    shifts all that follows, and after a few layers x - m nears m - e. The reference in float32 shows the same.
+// 3. Plain types: rms(x - m) <= 7e-5 max|e|: float32 arithmetic costs 1e-6, the rest is a few flips of fp16 keys and
+//    values, 2^-11 of one element each; GELU by erf instead of tanh, the smallest mistake worth catching, costs 1e-4.
+//    With int8 keys and values a flip is 8 times as large as an fp16 one: 7e-4.
 #include <optional>
 #include <ostream>
 #include <tuple>
@@ -80,10 +81,10 @@ class DecoderReference : public ::testing::TestWithParam<std::tuple<Checkpoint, 
     const Distance engine = test::distance(logits, rows(reference_.exact));
     const Distance ideal = test::distance(rows(reference_.rounded(kv_)), rows(reference_.exact));
     const double peak = test::distance(std::span<const double>(reference_.exact), std::span<const double>(zeros())).max;
-    EXPECT_LE(engine.rms, 2 * ideal.rms + 1e-5 * peak) << how;
-    EXPECT_LE(engine.max, 2 * ideal.max + 1e-4 * peak) << how;
+    EXPECT_LE(engine.rms, 1.25 * ideal.rms + 1e-6 * peak) << how;
+    EXPECT_LE(engine.max, 1.5 * ideal.max + 1e-5 * peak) << how;
     if (block_types_) return;
-    const double bound = kv_ == KvType::kInt8 ? 1e-3 : 1e-4;
+    const double bound = kv_ == KvType::kInt8 ? 7e-4 : 7e-5;
     EXPECT_LE(test::distance(logits, rows(reference_.rounded(kv_))).rms, bound * peak) << how;
   }
 

@@ -161,13 +161,14 @@ def attention(q, k, v, window):
     """q (T, heads, D), k and v (T, kv_heads, D) -> (T, heads * D); causal, `window` tokens or all for 0."""
     length, heads, dim = q.shape
     k, v = (np.repeat(m, heads // m.shape[1], axis=1) for m in (k, v))
-    scores = np.einsum("ihd,jhd->hij", q, k) * np.asarray(dim ** -0.5, q.dtype)
+    q, k, v = (m.transpose(1, 0, 2) for m in (q, k, v))  # (heads, T, D)
+    scores = q @ k.transpose(0, 2, 1) * np.asarray(dim ** -0.5, q.dtype)
     distance = np.arange(length)[:, None] - np.arange(length)
     visible = (distance >= 0) & (distance < window) if window else distance >= 0
     scores = np.where(visible, scores, -np.inf)
     weight = np.exp(scores - scores.max(-1, keepdims=True))
     weight /= weight.sum(-1, keepdims=True)
-    return np.einsum("hij,jhd->ihd", weight, v).reshape(length, heads * dim)
+    return (weight @ v).transpose(1, 0, 2).reshape(length, heads * dim)
 
 
 def forward(model, tokens, quantise_activations=False, kv="exact", real=np.float64):

@@ -22,6 +22,7 @@ import safetensors_file
 import tiny_vocab
 
 VOCAB = tiny_vocab.SIZE
+EPS = 1e-3  # large enough that an engine's own constant in its place would show
 ROLES = ("embed", "q", "k", "v", "o", "gate", "up", "down", "head")
 
 
@@ -104,11 +105,11 @@ def random_tensors(spec, rng):
         if gemma:
             yield vector(f"{blk}.post_attention_norm.weight", d, 0.7, 0.1)
         yield vector(f"{blk}.ffn_norm.weight", d, 1.0, 0.2)
-        yield matrix(f"{blk}.ffn_gate.weight", kinds["gate"], spec.d_ff, d, 1.5)
+        yield matrix(f"{blk}.ffn_gate.weight", kinds["gate"], spec.d_ff, d, 2.0)  # where tanh and erf GELU differ most
         yield matrix(f"{blk}.ffn_up.weight", kinds["up"], spec.d_ff, d, 1.5)
         yield matrix(f"{blk}.ffn_down.weight", kinds["down"], d, spec.d_ff)
         if gemma:
-            yield vector(f"{blk}.post_ffw_norm.weight", d, 0.7, 0.1)
+            yield vector(f"{blk}.post_ffw_norm.weight", d, 1.0, 0.1)
     yield vector("output_norm.weight", d, 1.0, 0.2)
     if not spec.tied:
         yield matrix("output.weight", kinds["head"], VOCAB, d)
@@ -122,7 +123,7 @@ def gguf_metadata(spec):
         (f"{arch}.embedding_length", "u32", spec.d_model), (f"{arch}.feed_forward_length", "u32", spec.d_ff),
         (f"{arch}.attention.head_count", "u32", spec.heads),
         (f"{arch}.attention.head_count_kv", "u32", spec.kv_heads),
-        (f"{arch}.attention.layer_norm_rms_epsilon", "f32", 1e-6),
+        (f"{arch}.attention.layer_norm_rms_epsilon", "f32", EPS),
         (f"{arch}.rope.freq_base", "f32", spec.rope_base),
     ]
     if arch == "llama":
@@ -141,7 +142,7 @@ def hf_config(spec):
         "architectures": [names[spec.family]], "model_type": spec.family, "vocab_size": VOCAB,
         "hidden_size": spec.d_model, "intermediate_size": spec.d_ff, "num_hidden_layers": spec.layers,
         "num_attention_heads": spec.heads, "num_key_value_heads": spec.kv_heads,
-        "hidden_act": "silu", "max_position_embeddings": spec.context, "rms_norm_eps": 1e-6,
+        "hidden_act": "silu", "max_position_embeddings": spec.context, "rms_norm_eps": EPS,
         "rope_theta": spec.rope_base, "tie_word_embeddings": spec.tied, "bos_token_id": 1, "eos_token_id": 2,
         "torch_dtype": {"F32": "float32", "F16": "float16", "BF16": "bfloat16"}[spec.types["q"]],
     }
