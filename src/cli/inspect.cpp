@@ -3,8 +3,12 @@
 #include "cli/inspect.h"
 
 #include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cmath>
 #include <cstdint>
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <map>
 #include <string>
@@ -24,7 +28,7 @@
 namespace warpfold::cli {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using Json = nlohmann::json;
 
 struct MetadataRow {
   std::string key, type;
@@ -46,17 +50,34 @@ struct Total {
   }
 };
 
+// The double that prints with the few digits that tell the float apart: 1e-05, not 9.999999747378752e-06.
+double with_short_digits(float value) {
+  if (!std::isfinite(value)) return value;
+  char text[32];
+  const auto written = std::to_chars(text, text + sizeof(text), value);
+  double out = 0;
+  std::from_chars(text, written.ptr, out);
+  return out;
+}
+
 Json json_of(const formats::GgufArray& array) {
   Json out = Json::array();
   std::visit(
-      [&](const auto& elements) {
-        for (std::size_t i = 0; i < elements.size(); ++i) out.push_back(elements[i]);
+      [&]<class Element>(const std::vector<Element>& elements) {
+        for (const Element element : elements) {
+          if constexpr (std::is_same_v<Element, float>)
+            out.push_back(with_short_digits(element));
+          else
+            out.push_back(element);
+        }
       },
       array);
   return out;
 }
 
 Json json_of(const formats::GgufValue& value) {
+  if (value.type == formats::GgufType::kF32)
+    return with_short_digits(static_cast<float>(std::get<double>(value.value)));
   return std::visit(
       [](const auto& v) -> Json {
         if constexpr (std::is_same_v<std::decay_t<decltype(v)>, formats::GgufArray>)
@@ -111,11 +132,11 @@ Total total_of(const Report& report) {
 
 // ---- JSON
 
-std::string dump(const Json& json, int indent = -1) {
-  return json.dump(indent, ' ', false, Json::error_handler_t::replace);  // invalid UTF-8 becomes U+FFFD
+std::string dump(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);  // invalid UTF-8 becomes U+FFFD
 }
 
-void print_json(const Report& report) {
+std::string as_json(const Report& report) {
   Json metadata = Json::object(), tensors = Json::array(), types = Json::object();
   for (const MetadataRow& row : report.metadata) metadata[row.key] = row.value;
   for (const auto& [name, view] : report.tensors) {
@@ -128,12 +149,13 @@ void print_json(const Report& report) {
     return Json{{"tensors", t.tensors}, {"elements", t.elements}, {"bytes", t.bytes}};
   };
   for (const auto& [type, total] : totals_by_type(report)) types[std::string(type)] = json_of_total(total);
-  fmt::print("{}\n", dump(Json{{"file", report.file},
-                               {"format", report.format},
-                               {"metadata", metadata},
-                               {"tensors", tensors},
-                               {"types", types},
-                               {"total", json_of_total(total_of(report))}}));
+  return dump(Json{{"file", report.file},
+                   {"format", report.format},
+                   {"metadata", metadata},
+                   {"tensors", tensors},
+                   {"types", types},
+                   {"total", json_of_total(total_of(report))}}) +
+         "\n";
 }
 
 // ---- text
@@ -199,52 +221,52 @@ std::string shape_text(const TensorView& view) {
 
 // Rows of columns, each as wide as its widest cell but for the last; columns named in `right` are flush
 // right.
-void print_columns(const std::vector<std::vector<std::string>>& rows, const std::vector<bool>& right) {
+std::string columns(const std::vector<std::vector<std::string>>& rows, const std::vector<bool>& right) {
   std::vector<std::size_t> widths(right.size());
   for (const auto& row : rows)
     for (std::size_t c = 0; c < row.size(); ++c) widths[c] = std::max(widths[c], row[c].size());
+  std::string out;
   for (const auto& row : rows) {
-    std::string line;
     for (std::size_t c = 0; c < row.size(); ++c) {
-      line += "  ";
+      out += "  ";
       if (right[c])
-        line += fmt::format("{:>{}}", row[c], widths[c]);
+        out += fmt::format("{:>{}}", row[c], widths[c]);
       else if (c + 1 < row.size())
-        line += fmt::format("{:<{}}", row[c], widths[c]);
+        out += fmt::format("{:<{}}", row[c], widths[c]);
       else
-        line += row[c];
+        out += row[c];
     }
-    fmt::print("{}\n", line);
+    out += '\n';
   }
+  return out;
 }
 
-void print_text(const Report& report) {
+std::string as_text(const Report& report) {
   const Total total = total_of(report);
-  fmt::print("{}: {}, {} metadata entries, {} tensors, {} parameters, {}\n", printable_name(report.file),
-             report.format, report.metadata.size(), total.tensors, total.elements, human_bytes(total.bytes));
+  std::string out = fmt::format("{}: {}, {} metadata entries, {} tensors, {} parameters, {}\n",
+                                printable_name(report.file), report.format, report.metadata.size(),
+                                total.tensors, total.elements, human_bytes(total.bytes));
 
   std::vector<std::vector<std::string>> rows;
   if (!report.metadata.empty()) {
     for (const MetadataRow& row : report.metadata)
       rows.push_back({printable_name(row.key), row.type, abbreviated(row.value)});
-    fmt::print("\nMetadata\n");
-    print_columns(rows, {false, false, false});
+    out += "\nMetadata\n" + columns(rows, {false, false, false});
   }
-  if (report.tensors.empty()) return;
+  if (report.tensors.empty()) return out;
 
   rows = {{"name", "type", "shape", "size"}};
   for (const auto& [name, view] : report.tensors)
     rows.push_back({printable_name(name), std::string(info(view.dtype).name), shape_text(view),
                     human_bytes(view.bytes())});
-  fmt::print("\nTensors\n");
-  print_columns(rows, {false, false, true, true});
+  out += "\nTensors\n" + columns(rows, {false, false, true, true});
 
   rows = {{"type", "tensors", "parameters", "size"}};
   for (const auto& [type, sum] : totals_by_type(report))
     rows.push_back({std::string(type), std::to_string(sum.tensors), std::to_string(sum.elements),
                     human_bytes(sum.bytes)});
-  fmt::print("\nTotals\n");
-  print_columns(rows, {false, true, true, true});
+  out += "\nTotals\n" + columns(rows, {false, true, true, true});
+  return out;
 }
 
 }  // namespace
@@ -267,7 +289,11 @@ int inspect_main(int argc, char** argv) {
     fmt::print(stderr, "error: {}\n", report.error().message);
     return 1;
   }
-  json ? print_json(*report) : print_text(*report);
+  const std::string out = json ? as_json(*report) : as_text(*report);
+  if (std::fwrite(out.data(), 1, out.size(), stdout) != out.size() || std::fflush(stdout) != 0) {
+    fmt::print(stderr, "error: cannot write the report: {}\n", std::strerror(errno));
+    return 1;
+  }
   return 0;
 }
 

@@ -27,7 +27,7 @@ constexpr std::int64_t kMostAlignment = std::int64_t{1} << 21;
 constexpr std::uint64_t kLeastMetadataBytes = 8 + 1 + 4 + 1;
 constexpr std::uint64_t kLeastTensorBytes = 8 + 4 + 4 + 8;
 
-// Bytes of one array element in the file; for a string, the fewest it can take. 0: not an element type.
+// Bytes of one array element in the file; for a string or an array, the fewest it can take.
 std::uint64_t least_bytes(GgufType type) {
   switch (type) {
     case GgufType::kU8:
@@ -47,9 +47,9 @@ std::uint64_t least_bytes(GgufType type) {
     case GgufType::kString:
       return 8;
     case GgufType::kArray:
-      return 0;
+      return 12;
   }
-  return 0;
+  return 1;
 }
 
 // Reads little-endian fields one after another. `place` says where in the file's structure it stands.
@@ -221,8 +221,6 @@ Result<GgufValue> read_value(Cursor& in) {
         break;
     }
     WF_TRY(out.element, read_type(in, "array element type"));
-    if (out.element == GgufType::kArray)
-      return in.bad("arrays of arrays are not read", ErrorCode::kUnsupported);
     WF_TRY(const std::uint64_t n, in.count("array length", least_bytes(out.element)));
     WF_TRY(GgufArray array, read_array(in, out.element, n));
     return Value(std::move(array));
@@ -308,8 +306,6 @@ Result<Gguf> Gguf::parse(std::span<const std::byte> bytes, std::string name) {
   Cursor in(bytes, out.name_);
 
   WF_TRY(out.version_, read_version(in));
-  // The counts are checked when both are known: metadata comes first, but the tensors' number stands before
-  // it.
   WF_TRY(const std::uint64_t tensors, in.count("number of tensors", kLeastTensorBytes));
   WF_TRY(const std::uint64_t keys, in.count("number of metadata entries", kLeastMetadataBytes));
 

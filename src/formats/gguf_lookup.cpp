@@ -1,5 +1,5 @@
 // Look-ups in a parsed GGUF file: by name, and typed with an error that says what was found instead.
-#include <type_traits>
+#include <functional>
 #include <utility>
 
 #include <fmt/format.h>

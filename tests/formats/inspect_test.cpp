@@ -36,7 +36,8 @@ class Inspect : public testing::Test {
                                              .value("general.architecture", std::string("llama"))
                                              .value("long", std::string(100, 'x'))
                                              .value("odd", std::string("a\n\x1b[31m\x7f\xff\xc2\x9b"))
-                                             .value("scale", 0.5f)
+                                             .value("scale", 1e-5f)
+                                             .array<float>("scales", {0.1f, 2.0f})
                                              .array<std::int32_t>("ids", {1, 2, 3, 4, 5, 6})
                                              .array<std::string>("tokens", {"a", "b"})
                                              .tensor("w", kGgmlQ4_0, {2, 64}, Bytes(72))
@@ -50,12 +51,12 @@ TEST_F(Inspect, PrintsColumnsAndTotals) {
   const Output o = inspect({gguf});
   EXPECT_EQ(o.code, 0);
   EXPECT_EQ(o.err, "");
-  EXPECT_TRUE(o.says("m.gguf: GGUF version 3, 6 metadata entries, 4 tensors, 1161 parameters, 4.1 kB\n"))
+  EXPECT_TRUE(o.says("m.gguf: GGUF version 3, 7 metadata entries, 4 tensors, 1161 parameters, 4.1 kB\n"))
       << o.out;
   EXPECT_TRUE(o.says("  general.architecture  string     \"llama\"\n")) << o.out;
   EXPECT_TRUE(o.says("  ids                   i32[6]     [1, 2, 3, 4, ...]\n")) << o.out;
   EXPECT_TRUE(o.says("  tokens                string[2]  [\"a\", \"b\"]\n")) << o.out;
-  EXPECT_TRUE(o.says("  scale                 f32        0.5\n")) << o.out;
+  EXPECT_TRUE(o.says("  scale                 f32        1e-05\n")) << o.out;
   EXPECT_TRUE(o.says("xxx\" ... (100 bytes)\n")) << o.out;
   EXPECT_TRUE(
       o.says("  name         type   shape    size\n"
@@ -84,8 +85,9 @@ TEST_F(Inspect, PrintsOneJsonObject) {
   EXPECT_EQ(json["file"], gguf);
   EXPECT_EQ(json["format"], "GGUF version 3");
   EXPECT_EQ(json["metadata"]["ids"], (std::vector<int>{1, 2, 3, 4, 5, 6}));
+  EXPECT_EQ(json["metadata"]["scales"], (std::vector<double>{0.1, 2.0}));
   EXPECT_EQ(json["metadata"]["long"], std::string(100, 'x'));
-  EXPECT_EQ(json["metadata"]["scale"], 0.5);
+  EXPECT_EQ(json["metadata"]["scale"], 1e-5);
   ASSERT_EQ(json["tensors"].size(), 4u);
   EXPECT_EQ(json["tensors"][0],
             (nlohmann::json{{"name", "w"}, {"type", "Q4_0"}, {"shape", {2, 64}}, {"bytes", 72}}));

@@ -1,7 +1,7 @@
 """Random blocks of every block-quantised type with their values, as tests/formats/blocks_golden.json.
 
 Each type is written down here as the format defines it, field by field on whole arrays, in float64; a value is
-rounded to float32 once at the end. The C++ code is written element by element, so the two share no index.
+rounded to float32 once at the end. Needs numpy. The C++ code is written element by element, so the two share no index.
 
     python3 tests/reference/blocks.py > tests/formats/blocks_golden.json
 """

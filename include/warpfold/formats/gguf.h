@@ -8,6 +8,7 @@
 // - bytes after the last tensor are ignored, since the format does not bound the file's end;
 // - an array of arrays in the metadata is refused with its key;
 // - a tensor may have no elements; its data is then null.
+// The data of a file opened by path is aligned to at least 8 bytes.
 #pragma once
 
 #include <cstdint>

@@ -2,7 +2,9 @@
 // Layout of a file: 8-byte little-endian header length, JSON header, data. As in the reference reader, the
 // header has at most 100 MB and begins with '{', no name occurs twice, and the tensors tile the data exactly:
 // no hole, overlap or trailing byte. At most 4 dimensions; a tensor may have no elements, its data is then
-// null. In a sharded set the index's weight_map says which tensors exist and in which file of its directory.
+// null. The data starts where the writer put it, perhaps not on a multiple of the element's size: copy
+// elements out, or check the pointer. In a sharded set the index's weight_map says which tensors exist and in
+// which file of its directory.
 #pragma once
 
 #include <map>

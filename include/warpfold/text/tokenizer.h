@@ -20,6 +20,14 @@ inline constexpr TokenId kNoToken = -1;
 struct EncodeOptions {
   bool add_bos = true;         // where the model's vocabulary asks for one; never twice
   bool parse_special = false;  // recognise control tokens in the text; off for anything a user typed
+  bool add_eos = false;        // where the model's vocabulary asks for one; never twice
+};
+
+// A stretch of a longer text. Stretches are encoded as one text, but control tokens are recognised only inside
+// of what neighbouring stretches with `parse_special` hold.
+struct TextPart {
+  std::string_view text;
+  bool parse_special;
 };
 
 class Tokenizer {
@@ -28,10 +36,16 @@ class Tokenizer {
   // pre-tokeniser by name).
   static Result<Tokenizer> from_gguf(const formats::Gguf& file);
 
+  // Ill-formed UTF-8 is read as U+FFFD. User-defined tokens are recognised always, control tokens on request, the
+  // longest one at each place; no other text turns into a control token. A character that a byte-level vocabulary
+  // cannot spell becomes its unknown token if that is no control token, and is left out otherwise.
+  // Errors: kInvalidArgument for a character that a SentencePiece-style vocabulary cannot spell in any way.
   Result<std::vector<TokenId>> encode(std::string_view text, EncodeOptions options = {}) const;
+  Result<std::vector<TokenId>> encode(std::span<const TextPart> parts, EncodeOptions options) const;
   // Bytes of one token; control tokens give nothing unless `special`. The bytes may be part of a character.
   std::string piece(TokenId id, bool special = false) const;
-  // The text of `ids`, the space prefix of SentencePiece removed; invalid UTF-8 becomes U+FFFD.
+  // The text of `ids`; invalid UTF-8 becomes U+FFFD. Where the vocabulary puts a space before each text (at the
+  // beginning and after control tokens), that space is removed again.
   std::string decode(std::span<const TokenId> ids, bool special = false) const;
 
   std::int32_t vocab_size() const;
