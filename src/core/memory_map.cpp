@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <utility>
 
 #include <fmt/format.h>
@@ -53,12 +54,26 @@ MemoryMap::~MemoryMap() {
   if (data_) ::munmap(const_cast<std::byte*>(data_), size_);
 }
 
+void MemoryMap::advise(std::span<const std::byte> part, bool whole_pages_only, int advice) const {
+  const std::less_equal<const std::byte*> before;
+  if (part.empty() || !before(data_, part.data()) || !before(part.data() + part.size(), data_ + size_)) return;
+  const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
+  const auto first = reinterpret_cast<std::uintptr_t>(part.data()), last = first + part.size();
+  const std::uintptr_t begin = (whole_pages_only ? first + page - 1 : first) / page * page;
+  const std::uintptr_t end = (whole_pages_only ? last : last + page - 1) / page * page;
+  if (end > begin) ::madvise(reinterpret_cast<void*>(begin), end - begin, advice);
+}
+
+void MemoryMap::prefetch(std::span<const std::byte> part) const {
+#ifdef MADV_POPULATE_READ
+  advise(part, false, MADV_POPULATE_READ);
+#else
+  advise(part, false, MADV_WILLNEED);
+#endif
+}
+
 void MemoryMap::release(std::span<const std::byte> part) const {
-  // Only whole pages inside `part`: its first and last page may hold a neighbour's bytes.
-  const std::uintptr_t page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
-  const auto begin = (reinterpret_cast<std::uintptr_t>(part.data()) + page - 1) / page * page;
-  const auto end = (reinterpret_cast<std::uintptr_t>(part.data()) + part.size()) / page * page;
-  if (end > begin) ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
+  advise(part, true, MADV_DONTNEED);  // the first and last page may hold a neighbour's bytes
 }
 
 }  // namespace warpfold

@@ -12,6 +12,9 @@
 namespace warpfold {
 namespace {
 
+// Parts of the gate word.
+constexpr std::uint32_t kInside = 0xffff, kOpen = 0x10000, kLoop = 0xfffe0000, kNextLoop = 0x20000;
+
 constexpr auto kSpin = std::chrono::microseconds(200);
 
 void pause_cpu() {
@@ -49,8 +52,8 @@ ThreadPool::ThreadPool(int threads) {
 
 ThreadPool::~ThreadPool() {
   stop_.store(true, std::memory_order_relaxed);
-  epoch_.fetch_add(1, std::memory_order_release);
-  epoch_.notify_all();
+  gate_.fetch_add(kNextLoop, std::memory_order_release);
+  gate_.notify_all();
   for (auto& w : workers_) w.join();
 }
 
@@ -71,28 +74,36 @@ void ThreadPool::run(std::int64_t chunks, Call call, void* body) {
   body_ = body;
   chunks_ = chunks;
   next_.store(0, std::memory_order_relaxed);
-  busy_.store(static_cast<int>(workers_.size()), std::memory_order_relaxed);
-  epoch_.fetch_add(1, std::memory_order_release);
-  epoch_.notify_all();
+  const std::uint32_t loop = (gate_.load(std::memory_order_relaxed) & kLoop) + kNextLoop;
+  gate_.store(loop | kOpen, std::memory_order_release);
+  gate_.notify_all();
   work(0);
-  // A worker that was asleep may still be waking although no chunk is left for it.
-  const auto finished = [this] { return busy_.load(std::memory_order_acquire) == 0; };
-  while (!spin_until(finished)) {
-    const int left = busy_.load(std::memory_order_acquire);
-    if (left != 0) busy_.wait(left, std::memory_order_acquire);
+  gate_.fetch_and(~kOpen, std::memory_order_acq_rel);
+  const auto empty = [this] { return (gate_.load(std::memory_order_acquire) & kInside) == 0; };
+  while (!spin_until(empty)) {
+    const std::uint32_t g = gate_.load(std::memory_order_acquire);
+    if ((g & kInside) != 0) gate_.wait(g, std::memory_order_acquire);
   }
 }
 
 void ThreadPool::worker_loop(int thread) {
-  std::uint32_t seen = 0;
+  std::uint32_t seen = 0;  // the last loop that this worker took part in, or saw closed
   for (;;) {
-    const auto changed = [&] { return epoch_.load(std::memory_order_acquire) != seen; };
-    if (!spin_until(changed)) epoch_.wait(seen, std::memory_order_acquire);
+    std::uint32_t g = 0;
+    const auto changed = [&] {
+      g = gate_.load(std::memory_order_acquire);
+      return (g & kLoop) != seen;
+    };
+    if (!spin_until(changed)) gate_.wait(g, std::memory_order_acquire);
     if (!changed()) continue;
-    ++seen;
     if (stop_.load(std::memory_order_relaxed)) return;
+    seen = g & kLoop;
+    bool inside = false;
+    while (!inside && (g & kOpen) && (g & kLoop) == seen)
+      inside = gate_.compare_exchange_weak(g, g + 1, std::memory_order_acq_rel);
+    if (!inside) continue;
     work(thread);
-    if (busy_.fetch_sub(1, std::memory_order_acq_rel) == 1) busy_.notify_one();
+    if (((gate_.fetch_sub(1, std::memory_order_acq_rel) - 1) & (kInside | kOpen)) == 0) gate_.notify_all();
   }
 }
 

@@ -154,13 +154,7 @@ Result<std::vector<std::int64_t>> Gguf::integers(std::string_view key) const {
   return out;
 }
 
-void Gguf::release(const TensorView& view) const {
-  const std::span<const std::byte> all = map_.bytes();
-  const std::less_equal<const std::byte*> before;
-  if (view.bytes() == 0 || !before(all.data(), view.data) ||
-      !before(view.data + view.bytes(), all.data() + all.size()))
-    return;  // nothing to release: no elements, or bytes the caller owns
-  map_.release({view.data, static_cast<std::size_t>(view.bytes())});
-}
+void Gguf::prefetch(std::span<const std::byte> part) const { map_.prefetch(part); }
+void Gguf::release(std::span<const std::byte> part) const { map_.release(part); }
 
 }  // namespace warpfold::formats

@@ -210,16 +210,11 @@ const TensorView* Safetensors::find(std::string_view tensor) const {
   return at == index_.end() ? nullptr : &tensors_[at->second].view;
 }
 
-void Safetensors::release(const TensorView& view) const {
-  if (view.bytes() == 0) return;
-  const std::less_equal<const std::byte*> before;
-  for (const MemoryMap& map : maps_) {
-    const std::span<const std::byte> all = map.bytes();
-    if (!before(all.data(), view.data) || !before(view.data + view.bytes(), all.data() + all.size()))
-      continue;
-    map.release({view.data, static_cast<std::size_t>(view.bytes())});
-    return;
-  }
+void Safetensors::prefetch(std::span<const std::byte> part) const {
+  for (const MemoryMap& map : maps_) map.prefetch(part);
+}
+void Safetensors::release(std::span<const std::byte> part) const {
+  for (const MemoryMap& map : maps_) map.release(part);
 }
 
 }  // namespace warpfold::formats

@@ -172,11 +172,11 @@ TEST(Gguf, OpensAFileAndReleasesATensor) {
   ASSERT_TRUE(opened) << opened.error().message;
   const Gguf gguf = std::move(*opened);  // views survive a move
   const TensorView view = *gguf.find("t");
-  gguf.release(view);
+  gguf.release(view.span());
   float last = 0;
   std::memcpy(&last, view.data + view.bytes() - 4, 4);
   EXPECT_EQ(last, 3.0f);
-  gguf.release(TensorView{});  // nothing of this file: ignored
+  gguf.release({});  // nothing of this file: ignored
 
   expect_error(Gguf::open(dir.path() + "/none.gguf"), ErrorCode::kIo, {"none.gguf", "No such file"});
   expect_error(Gguf::open(dir.write("empty.gguf", "")), kBadFile,

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "warpfold/core/dtype.h"
 
@@ -25,6 +26,7 @@ struct TensorView {
   }
   std::int64_t columns() const { return rank ? shape[static_cast<std::size_t>(rank - 1)] : 1; }
   std::int64_t rows() const { return columns() ? size() / columns() : 0; }
+  std::span<const std::byte> span() const { return {data, static_cast<std::size_t>(bytes())}; }
   std::int64_t bytes() const { return size() / info(dtype).block_size * info(dtype).block_bytes; }
 };
 

@@ -40,13 +40,14 @@ class ThreadPool {
   void work(int thread);
   void worker_loop(int thread);
 
-  // Written by the caller before `epoch_` is released, read by workers after they acquire it.
+  // Written by the caller before it opens the gate, read by workers that passed it.
   Call call_ = nullptr;
   void* body_ = nullptr;
   std::int64_t chunks_ = 0;
   alignas(64) std::atomic<std::int64_t> next_{0};
-  alignas(64) std::atomic<std::uint32_t> epoch_{0};   // counts loops; workers wait for it to change
-  alignas(64) std::atomic<int> busy_{0};              // workers that have not finished this loop
+  // Loop number, an "open" bit, and how many workers are inside. A worker joins a loop only while it is open, and
+  // the caller waits only for those inside: a worker that the system keeps off the processor delays nobody.
+  alignas(64) std::atomic<std::uint32_t> gate_{0};
   std::atomic<bool> stop_{false};
   std::vector<std::thread> workers_;
 };

@@ -85,8 +85,9 @@ class Gguf {
   Result<std::vector<float>> floats(std::string_view key) const;
   Result<std::vector<std::int64_t>> integers(std::string_view key) const;
 
-  // Lets the pages of this tensor leave the resident set (after its data was repacked).
-  void release(const TensorView& view) const;
+  // Advice about stretches of tensor data, see MemoryMap; bytes that the caller owns are left alone.
+  void prefetch(std::span<const std::byte> part) const;
+  void release(std::span<const std::byte> part) const;
 
  private:
   std::string name_;

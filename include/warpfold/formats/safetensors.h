@@ -30,7 +30,9 @@ class Safetensors {
   const std::vector<NamedTensor>& tensors() const { return tensors_; }
   const TensorView* find(std::string_view tensor) const;  // nullptr when absent
   const std::map<std::string, std::string>& metadata() const { return metadata_; }
-  void release(const TensorView& view) const;
+  // Advice about stretches of tensor data, see MemoryMap; bytes that the caller owns are left alone.
+  void prefetch(std::span<const std::byte> part) const;
+  void release(std::span<const std::byte> part) const;
 
  private:
   std::vector<MemoryMap> maps_;

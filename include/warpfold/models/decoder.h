@@ -14,10 +14,11 @@
 #include "warpfold/core/error.h"
 #include "warpfold/core/thread_pool.h"
 #include "warpfold/formats/gguf.h"
+#include "warpfold/ops/kv_cache.h"
 
 namespace warpfold::models {
 
-enum class KvType { kF16, kInt8 };  // int8: one scale per token and KV head
+using KvType = ops::KvType;  // kF16, or kInt8 with one scale a token and KV head
 
 // What callers may want to know of a model; a family's file fills it in.
 struct DecoderInfo {

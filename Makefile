@@ -1,0 +1,32 @@
+# The front door; CMake presets do the work. Each target does its own set-up and may be run again.
+
+MODEL ?= models/SmolLM2-135M-Instruct.Q4_1.gguf
+PROMPT ?= The capital of France is
+WARPFOLD := build/release/warpfold
+
+.PHONY: help build demo test models clean
+
+help:
+	@echo "make demo     set everything up, build, and generate text"
+	@echo "make test     set everything up and run every test"
+	@echo "make build    build $(WARPFOLD)"
+	@echo "make models   fetch the second model, Gemma 3 270M (under its own terms of use)"
+	@echo "make clean    remove what was built; models stay"
+
+build:
+	@scripts/setup.sh demo
+	@test -f build/release/build.ninja || cmake --preset release -DWARPFOLD_TESTS=OFF
+	@cmake --build build/release --target warpfold
+
+demo: build
+	@echo '$$ $(WARPFOLD) run $(MODEL) -p "$(PROMPT)" --max-tokens 48'
+	@$(WARPFOLD) run "$(MODEL)" -p "$(PROMPT)" --max-tokens 48
+
+test:
+	@scripts/test.sh
+
+models:
+	@scripts/setup.sh gemma
+
+clean:
+	rm -rf build

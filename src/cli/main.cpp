@@ -1,0 +1,60 @@
+// `warpfold COMMAND ...`: finds the command; all else is its business.
+#include <fmt/format.h>
+
+#include <array>
+#include <cstdio>
+#include <string_view>
+
+#include "cli/commands.h"
+#include "cli/inspect.h"
+
+namespace warpfold::cli {
+namespace {
+
+struct Command {
+  std::string_view name, summary;
+  int (*main)(int argc, char** argv);
+};
+
+constexpr std::array kCommands{
+    Command{"run", "complete a prompt", run_main},
+    Command{"chat", "talk with a model, line by line", chat_main},
+    Command{"inspect", "show what is in a model file", inspect_main},
+    Command{"tokenize", "show the token ids of a text", tokenize_main},
+    Command{"perplexity", "measure how well a model predicts a text", perplexity_main},
+    Command{"bench", "measure speed", bench_main},
+    Command{"doctor", "show what this machine has and what to do next", doctor_main},
+};
+
+void print_usage(std::FILE* out) {
+  fmt::print(out, "usage: warpfold COMMAND [OPTIONS]\n\n");
+  for (const Command& command : kCommands) fmt::print(out, "  {:<12}{}\n", command.name, command.summary);
+  fmt::print(out, "\nwarpfold COMMAND --help explains a command.\n");
+}
+
+int dispatch(int argc, char** argv) {
+  if (argc < 2) {
+    print_usage(stderr);
+    return 2;
+  }
+  const std::string_view name = argv[1];
+  if (name == "--help" || name == "-h" || name == "help") {
+    print_usage(stdout);
+    return 0;
+  }
+  if (name == "--version") {
+    fmt::print("warpfold {}\n", WARPFOLD_VERSION);
+    return 0;
+  }
+  for (const Command& command : kCommands) {
+    if (command.name == name) return command.main(argc - 1, argv + 1);
+  }
+  fmt::print(stderr, "error: there is no command '{}'\n\n", name);
+  print_usage(stderr);
+  return 2;
+}
+
+}  // namespace
+}  // namespace warpfold::cli
+
+int main(int argc, char** argv) { return warpfold::cli::dispatch(argc, argv); }

@@ -1,0 +1,132 @@
+// `warpfold run MODEL -p PROMPT`: completes a prompt and streams the text.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+
+#include "cli/commands.h"
+#include "cli/common.h"
+#include "cli/interrupt.h"
+#include "cli/progress.h"
+
+namespace warpfold::cli {
+namespace {
+
+struct RunOptions {
+  ModelOptions model;
+  SamplerOptions sampler;
+  std::string prompt, file, system;
+  std::vector<engine::TokenId> tokens;
+  std::vector<std::string> stop;
+  std::int64_t max_tokens = 256, context = 0;
+  bool chat = false, json = false;
+};
+
+Result<std::vector<engine::TokenId>> encode_prompt(const engine::Model& model, const RunOptions& options) {
+  if (!options.tokens.empty()) return options.tokens;
+  std::string text = options.prompt;
+  if (!options.file.empty()) {
+    WF_TRY(text, read_text(options.file));
+  }
+  if (!options.chat) return model.encode(text);
+  std::vector<text::ChatMessage> messages;
+  if (!options.system.empty()) messages.push_back({"system", options.system});
+  messages.push_back({"user", std::move(text)});
+  return model.encode_chat(messages);
+}
+
+struct Outcome {
+  engine::Generation generation;
+  Speed speed;
+};
+
+Result<Outcome> complete(const RunOptions& options, const engine::SamplingOptions& sampling) {
+  WF_TRY(const engine::ModelPtr model, load_model(options.model));
+  WF_TRY(const auto prompt, encode_prompt(*model, options));
+
+  // Room for this request and no more, unless asked for.
+  const std::int64_t needed = static_cast<std::int64_t>(prompt.size()) + options.max_tokens;
+  const std::int64_t context =
+      options.context ? options.context : std::clamp<std::int64_t>(needed, 1, model->info().context);
+  WF_TRY(auto session, engine::Session::create(model, {.context = context, .kv = options.model.kv}));
+
+  engine::GenerateOptions request{.sampling = sampling,
+                                  .max_tokens = options.max_tokens,
+                                  .stop = options.stop,
+                                  .on_token = {},
+                                  .on_prefill = {}};
+  const bool ids_only = !model->tokenizer();
+  if (!options.json) {
+    request.on_token = [&](engine::TokenId id, std::string_view text) {
+      if (ids_only)
+        fmt::print("{} ", id);
+      else
+        std::fwrite(text.data(), 1, text.size(), stdout);
+      std::fflush(stdout);
+    };
+  }
+  Progress bar("reading the prompt", {"tokens", 1});
+  request.on_prefill = [&](auto done, auto total) { bar.update(done, total); };
+  const InterruptScope interrupt;
+  request.cancel = interrupt.flag();
+  WF_TRY(auto generation, session.generate(prompt, request));
+  const Speed speed{model->load_seconds(), generation.timings, model->info().weight_bytes};
+  return Outcome{std::move(generation), speed};
+}
+
+}  // namespace
+
+int run_main(int argc, char** argv) {
+  RunOptions options;
+  CLI::App app(
+      "Completes a prompt. The prompt goes to the model as it is, without a chat template, unless --chat is "
+      "given.",
+      "warpfold run");
+  options.model.add_to(app);
+  auto* prompt = app.add_option_group("Prompt", "one of these");
+  prompt->add_option("-p,--prompt", options.prompt, "the prompt");
+  prompt->add_option("-f,--file", options.file, "a file with the prompt; - for stdin");
+  prompt->add_option("--tokens", options.tokens, "the prompt as token ids, separated by commas")
+      ->delimiter(',');
+  prompt->require_option(1);
+  app.add_flag("--chat", options.chat, "send the prompt as a user's message, in the model's chat format");
+  app.add_option("--system", options.system, "the system message for --chat");
+  app.add_option("--max-tokens", options.max_tokens, "at most so many tokens")
+      ->capture_default_str()
+      ->check(CLI::NonNegativeNumber);
+  app.add_option("--stop", options.stop, "end before this text; may be given more than once")
+      ->allow_extra_args(false);
+  app.add_option("--context", options.context,
+                 "room for prompt and answer, in tokens (default: what is needed)")
+      ->check(CLI::PositiveNumber);
+  app.add_flag("--json", options.json,
+               "print one object at the end: tokens, text, finish_reason, seed, timings");
+  options.sampler.add_to(app);
+  if (const auto code = parse(app, argc, argv)) return *code;
+  const auto sampling = options.sampler.resolve();
+  if (!sampling) return report_wrong_usage(sampling.error().message);
+  if (!options.system.empty() && !options.chat) return report_wrong_usage("--system needs --chat");
+  if (options.chat && !options.tokens.empty()) return report_wrong_usage("--chat needs text, not --tokens");
+
+  auto outcome = complete(options, *sampling);
+  if (!outcome) return report_error(outcome.error());
+  auto& [generation, speed] = *outcome;
+  speed.measure_memory();
+  const auto reason = engine::to_string(generation.finish_reason);
+  if (options.json) {
+    fmt::print("{}\n", to_line({{"tokens", generation.tokens},
+                                {"text", generation.text},
+                                {"finish_reason", reason},
+                                {"seed", sampling->seed},
+                                {"timings", speed.json()}}));
+    return 0;
+  }
+  fmt::print("\n");
+  std::fflush(stdout);
+  fmt::print(stderr, "[{} | {}", reason, speed.text());
+  if (sampling->temperature > 0) fmt::print(stderr, " | seed {}", sampling->seed);
+  fmt::print(stderr, "]\n");
+  return 0;
+}
+
+}  // namespace warpfold::cli

@@ -1,0 +1,151 @@
+#include "models/weights.h"
+
+#include <array>
+#include <span>
+
+#include <fmt/format.h>
+
+#include "warpfold/formats/blocks.h"
+
+namespace warpfold::models {
+namespace {
+
+// A tensor's name in GGUF files and in Hugging Face checkpoints; {} stands for the layer.
+struct TensorName {
+  const char *gguf, *hf;
+};
+constexpr TensorName kEmbedding{"token_embd.weight", "model.embed_tokens.weight"};
+constexpr TensorName kHead{"output.weight", "lm_head.weight"};
+constexpr TensorName kFinalNorm{"output_norm.weight", "model.norm.weight"};
+constexpr TensorName kAttentionNorm{"blk.{}.attn_norm.weight", "model.layers.{}.input_layernorm.weight"};
+constexpr TensorName kQ{"blk.{}.attn_q.weight", "model.layers.{}.self_attn.q_proj.weight"};
+constexpr TensorName kK{"blk.{}.attn_k.weight", "model.layers.{}.self_attn.k_proj.weight"};
+constexpr TensorName kV{"blk.{}.attn_v.weight", "model.layers.{}.self_attn.v_proj.weight"};
+constexpr TensorName kO{"blk.{}.attn_output.weight", "model.layers.{}.self_attn.o_proj.weight"};
+constexpr TensorName kQBias{"blk.{}.attn_q.bias", "model.layers.{}.self_attn.q_proj.bias"};
+constexpr TensorName kKBias{"blk.{}.attn_k.bias", "model.layers.{}.self_attn.k_proj.bias"};
+constexpr TensorName kVBias{"blk.{}.attn_v.bias", "model.layers.{}.self_attn.v_proj.bias"};
+constexpr TensorName kQNorm{"blk.{}.attn_q_norm.weight", "model.layers.{}.self_attn.q_norm.weight"};
+constexpr TensorName kKNorm{"blk.{}.attn_k_norm.weight", "model.layers.{}.self_attn.k_norm.weight"};
+constexpr TensorName kGate{"blk.{}.ffn_gate.weight", "model.layers.{}.mlp.gate_proj.weight"};
+constexpr TensorName kUp{"blk.{}.ffn_up.weight", "model.layers.{}.mlp.up_proj.weight"};
+constexpr TensorName kDown{"blk.{}.ffn_down.weight", "model.layers.{}.mlp.down_proj.weight"};
+constexpr TensorName kFfnNorm{"blk.{}.ffn_norm.weight", "model.layers.{}.post_attention_layernorm.weight"};
+// With post-norms, Hugging Face's "post_attention_layernorm" is the one after attention.
+constexpr TensorName kPreFfnNorm{"blk.{}.ffn_norm.weight", "model.layers.{}.pre_feedforward_layernorm.weight"};
+constexpr TensorName kPostAttentionNorm{"blk.{}.post_attention_norm.weight", "model.layers.{}.post_attention_layernorm.weight"};
+constexpr TensorName kPostFfnNorm{"blk.{}.post_ffw_norm.weight", "model.layers.{}.post_feedforward_layernorm.weight"};
+
+class Loader {
+ public:
+  Loader(const formats::Gguf* gguf, const formats::Safetensors* safetensors, const std::string& name, ops::WeightArena& arena,
+         ThreadPool& pool, const std::function<void(std::int64_t, std::int64_t)>& progress)
+      : gguf_(gguf), safetensors_(safetensors), name_(name), arena_(arena), pool_(pool), progress_(progress) {
+    for (const auto& t : gguf ? gguf->tensors() : safetensors->tensors()) total_ += t.view.bytes();
+  }
+
+  std::int64_t parameters() const { return parameters_; }
+
+  std::string full_name(const TensorName& n, std::int64_t layer) const {
+    return fmt::format(fmt::runtime(gguf_ ? n.gguf : n.hf), layer);
+  }
+  const TensorView* find(const TensorName& n, std::int64_t layer = 0) const {
+    const std::string full = full_name(n, layer);
+    return gguf_ ? gguf_->find(full) : safetensors_->find(full);
+  }
+
+  Status vector(const TensorName& n, std::int64_t layer, std::int64_t size, float offset, std::vector<float>& out) {
+    const TensorView* t = find(n, layer);
+    if (!t) return missing(n, layer);
+    if (t->rank != 1 || t->size() != size)
+      return fail(ErrorCode::kBadFile, fmt::format("{}: tensor {} has shape {}, expected ({})", name_, full_name(n, layer), shape(*t), size));
+    out.resize(static_cast<std::size_t>(size));
+    WF_CHECK(formats::dequantize_row(t->dtype, {t->data, static_cast<std::size_t>(t->bytes())}, out));
+    for (float& x : out) x += offset;
+    count(*t);
+    return {};
+  }
+
+  // rows = -1: any number of rows.
+  Status matrix(const TensorName& n, std::int64_t layer, std::int64_t rows, std::int64_t columns, ops::PackedMatrix& out) {
+    const TensorView* t = find(n, layer);
+    if (!t) return missing(n, layer);
+    if (t->rank != 2 || t->shape[1] != columns || (rows >= 0 ? t->shape[0] != rows : t->shape[0] < 1))
+      return fail(ErrorCode::kBadFile, fmt::format("{}: tensor {} has shape {}, expected ({}, {})", name_, full_name(n, layer), shape(*t),
+                                                   rows >= 0 ? fmt::to_string(rows) : "vocabulary", columns));
+    const ops::SourceHooks hooks{[this](std::span<const std::byte> part) { prefetch(part); },
+                                 [this](std::span<const std::byte> part) { release(part); }};
+    auto packed = ops::PackedMatrix::pack(*t, arena_, pool_, hooks);
+    if (!packed) return fail(packed.error().code, fmt::format("{}: tensor {}: {}", name_, full_name(n, layer), packed.error().message));
+    out = std::move(*packed);
+    count(*t);
+    return {};
+  }
+
+ private:
+  tl::unexpected<Error> missing(const TensorName& n, std::int64_t layer) const {
+    return fail(ErrorCode::kBadFile, fmt::format("{}: tensor {} is missing", name_, full_name(n, layer)));
+  }
+  static std::string shape(const TensorView& t) {
+    return fmt::format("({})", fmt::join(t.shape.begin(), t.shape.begin() + t.rank, ", "));
+  }
+  void prefetch(std::span<const std::byte> part) const { gguf_ ? gguf_->prefetch(part) : safetensors_->prefetch(part); }
+  void release(std::span<const std::byte> part) const { gguf_ ? gguf_->release(part) : safetensors_->release(part); }
+  void count(const TensorView& t) {
+    parameters_ += t.size();
+    done_ += t.bytes();
+    if (progress_) progress_(done_, total_);
+  }
+
+  const formats::Gguf* gguf_;
+  const formats::Safetensors* safetensors_;
+  const std::string& name_;
+  ops::WeightArena& arena_;
+  ThreadPool& pool_;
+  const std::function<void(std::int64_t, std::int64_t)>& progress_;
+  std::int64_t total_ = 0, done_ = 0, parameters_ = 0;
+};
+
+Status load_layer(Loader& in, const DecoderConfig& c, std::int64_t i, LayerWeights& w) {
+  const std::int64_t q_size = c.heads * c.head_dim, kv_size = c.kv_heads * c.head_dim;
+  const float offset = c.norm_weight_offset;
+  WF_CHECK(in.vector(kAttentionNorm, i, c.d_model, offset, w.attention_norm));
+  WF_CHECK(in.matrix(kQ, i, q_size, c.d_model, w.q));
+  WF_CHECK(in.matrix(kK, i, kv_size, c.d_model, w.k));
+  WF_CHECK(in.matrix(kV, i, kv_size, c.d_model, w.v));
+  WF_CHECK(in.matrix(kO, i, c.d_model, q_size, w.o));
+  if (c.qkv_bias) {
+    WF_CHECK(in.vector(kQBias, i, q_size, 0, w.q_bias));
+    WF_CHECK(in.vector(kKBias, i, kv_size, 0, w.k_bias));
+    WF_CHECK(in.vector(kVBias, i, kv_size, 0, w.v_bias));
+  }
+  if (c.qk_norm) {
+    WF_CHECK(in.vector(kQNorm, i, c.head_dim, offset, w.q_norm));
+    WF_CHECK(in.vector(kKNorm, i, c.head_dim, offset, w.k_norm));
+  }
+  WF_CHECK(in.vector(c.post_norms ? kPreFfnNorm : kFfnNorm, i, c.d_model, offset, w.ffn_norm));
+  if (c.post_norms) {
+    WF_CHECK(in.vector(kPostAttentionNorm, i, c.d_model, offset, w.post_attention_norm));
+    WF_CHECK(in.vector(kPostFfnNorm, i, c.d_model, offset, w.post_ffn_norm));
+  }
+  WF_CHECK(in.matrix(kGate, i, c.d_ff, c.d_model, w.gate));
+  WF_CHECK(in.matrix(kUp, i, c.d_ff, c.d_model, w.up));
+  return in.matrix(kDown, i, c.d_model, c.d_ff, w.down);
+}
+
+}  // namespace
+
+Result<DecoderWeights> load_weights(const DecoderConfig& c, const formats::Gguf* gguf,
+                                    const formats::Safetensors* safetensors, const std::string& name, ThreadPool& pool,
+                                    const std::function<void(std::int64_t, std::int64_t)>& progress) {
+  DecoderWeights w;
+  Loader in(gguf, safetensors, name, w.arena, pool, progress);
+  WF_CHECK(in.matrix(kEmbedding, 0, -1, c.d_model, w.embedding));
+  for (std::int64_t i = 0; i < c.layers; ++i) WF_CHECK(load_layer(in, c, i, w.layers.emplace_back()));
+  WF_CHECK(in.vector(kFinalNorm, 0, c.d_model, c.norm_weight_offset, w.final_norm));
+  if (in.find(kHead)) WF_CHECK(in.matrix(kHead, 0, w.embedding.rows(), c.d_model, w.head));
+  w.parameters = in.parameters();
+  return w;
+}
+
+}  // namespace warpfold::models

@@ -1,0 +1,251 @@
+"""Drives the warpfold binary: exit codes, what goes to stdout and stderr, JSON, Ctrl-C, repeatability.
+
+    cli_test.py usage BINARY          needs no model
+    cli_test.py model BINARY MODEL    exits with 77, which ctest shows as skipped, when MODEL is absent
+"""
+
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+SKIPPED = 77
+BINARY = MODEL = None
+
+
+def warpfold(*arguments, stdin="", timeout=120):
+    return subprocess.run([BINARY, *map(str, arguments)], input=stdin.encode(), capture_output=True, timeout=timeout)
+
+
+class Case(unittest.TestCase):
+    def expect(self, code, *arguments, **options):
+        """Runs a command that is to end with this exit code; returns stdout and stderr."""
+        result = warpfold(*arguments, **options)
+        out, err = result.stdout.decode(), result.stderr.decode()
+        self.assertEqual(result.returncode, code, f"{arguments}\n{out}\n{err}")
+        self.assertNotIn("\r", err, "a progress bar without a terminal")
+        return out, err
+
+    def expect_error(self, code, *arguments, message, **options):
+        out, err = self.expect(code, *arguments, **options)
+        self.assertEqual(out, "")
+        self.assertIn(message, err)
+
+    def expect_json(self, *arguments, **options):
+        out, _ = self.expect(0, *arguments, "--json", **options)
+        self.assertEqual(out.count("\n"), 1)
+        return json.loads(out)
+
+
+class Usage(Case):
+    def test_without_a_command(self):
+        out, err = self.expect(2)
+        self.assertEqual(out, "")
+        for command in ("run", "chat", "inspect", "tokenize", "perplexity", "bench", "doctor"):
+            self.assertIn(f"\n  {command}", err)
+
+    def test_help(self):
+        self.assertIn("usage:", self.expect(0, "--help")[0])
+        self.assertIn("without a chat template, unless --chat", " ".join(self.expect(0, "run", "--help")[0].split()))
+        for command in ("chat", "inspect", "tokenize", "perplexity", "bench", "doctor"):
+            out, err = self.expect(0, command, "--help")
+            self.assertIn("--help", out)
+            self.assertEqual(err, "")
+
+    def test_version(self):
+        self.assertRegex(self.expect(0, "--version")[0], r"^warpfold \d+\.\d+\.\d+\n$")
+
+    def test_wrong_usage(self):
+        self.expect_error(2, "fly", message="no command 'fly'")
+        self.expect_error(2, "run", message="required")
+        self.expect_error(2, "run", "m.gguf", message="")  # no prompt
+        self.expect_error(2, "run", "m.gguf", "-p", "x", "--tokens", "1", message="")
+        self.expect_error(2, "run", "m.gguf", "-p", "x", "--frobnicate", message="--frobnicate")
+        self.expect_error(2, "run", "m.gguf", "-p", "x", "--max-tokens", "-1", message="--max-tokens")
+        self.expect_error(2, "run", "m.gguf", "-p", "x", "--max-tokens", "many", message="--max-tokens")
+        self.expect_error(2, "run", "m.gguf", "-p", "x", "--threads", "0", message="--threads")
+        self.expect_error(2, "run", "m.gguf", "-p", "x", "--kv", "int4", message="--kv")
+        self.expect_error(2, "run", "m.gguf", "-p", "x", "--system", "y", message="--system needs --chat")
+        self.expect_error(2, "run", "m.gguf", "--tokens", "1,2", "--chat", message="--chat needs text")
+        self.expect_error(2, "bench", message="subcommand")
+        self.expect_error(2, "bench", "gpu", "m.gguf", message="")
+
+    def test_sampling_options_are_checked_before_the_model_is_loaded(self):
+        for option, value, message in (("--temperature", "nan", "temperature is nan"), ("--top-p", "1.5", "top_p is 1.5"),
+                                       ("--temperature", "-1", "temperature is -1"), ("--min-p", "nan", "min_p is nan"),
+                                       ("--repetition-penalty", "0", "repetition_penalty is 0")):
+            self.expect_error(2, "run", "absent.gguf", "-p", "x", option, value, message=message)
+
+    def test_files_that_cannot_be_used(self):
+        with tempfile.TemporaryDirectory() as folder:
+            garbage = pathlib.Path(folder, "garbage.gguf")
+            garbage.write_bytes(b"not a model at all")
+            for file in (pathlib.Path(folder, "absent.gguf"), garbage, pathlib.Path(folder)):
+                self.expect_error(1, "run", file, "-p", "x", message=str(file))
+                self.expect_error(1, "chat", file, message=str(file))
+                self.expect_error(1, "perplexity", file, "/dev/null", message=str(file))
+                self.expect_error(1, "bench", "cpu", file, message=str(file))
+
+    def test_doctor(self):
+        with tempfile.TemporaryDirectory() as folder:
+            out, err = self.expect(0, "doctor", "--models", folder)
+            self.assertEqual(err, "")
+            for row in ("processors", "SIMD", "memory", "GPU", "model", "next"):
+                self.assertRegex(out, rf"(?m)^{row} ")
+            self.assertIn("none in", out)
+            self.assertIn("make demo", out)
+            pathlib.Path(folder, "tiny.gguf").write_bytes(b"1234")
+            self.assertIn("tiny.gguf", self.expect(0, "doctor", "--models", folder)[0])
+
+
+class Model(Case):
+    PROMPT = "The capital of France is"
+
+    def test_run_streams_text_on_stdout_and_speed_on_stderr(self):
+        out, err = self.expect(0, "run", MODEL, "-p", self.PROMPT, "--max-tokens", 2)
+        self.assertEqual(out, " Paris.\n")
+        self.assertRegex(err, r"length \|.* prefill 5 tokens, [\d.]+ tok/s \| decode 1 tokens, [\d.]+ tok/s"
+                              r" \| [\d.]+ GB/s of weights, \d+% of the memory's [\d.]+")
+
+    def test_greedy_continuation(self):
+        result = self.expect_json("run", MODEL, "-p", "1 2 3 4 5 6", "--max-tokens", 24)
+        self.assertTrue(result["text"].startswith(" 7 8 9 10 11 12 13 14 15"[:len(result["text"])]), result["text"])
+
+    def test_json(self):
+        result = self.expect_json("run", MODEL, "-p", self.PROMPT, "--max-tokens", 3)
+        self.assertEqual(set(result), {"tokens", "text", "finish_reason", "seed", "timings"})
+        self.assertEqual(len(result["tokens"]), 3)
+        self.assertTrue(all(isinstance(token, int) for token in result["tokens"]))
+        self.assertTrue(result["text"].startswith(" Paris."))
+        self.assertEqual(result["finish_reason"], "length")
+        self.assertEqual(result["timings"]["prefill_tokens"], 5)
+        self.assertEqual(result["timings"]["decode_steps"], 2)
+        for name in ("load_seconds", "prefill_seconds", "decode_tokens_per_second", "memory_gb_per_second"):
+            self.assertGreater(result["timings"][name], 0, name)
+
+    def test_exactly_so_many_tokens(self):
+        for n in (0, 1, 2):
+            self.assertEqual(len(self.expect_json("run", MODEL, "-p", self.PROMPT, "--max-tokens", n)["tokens"]), n)
+
+    def test_the_same_seed_gives_the_same_text(self):
+        def text(seed):
+            return self.expect_json("run", MODEL, "-p", "Once upon a time", "--max-tokens", 24, "--temperature", 1.2,
+                                    "--top-p", 0.95, *(["--seed", seed] if seed is not None else []))
+        first = text(7)
+        self.assertEqual(first["text"], text(7)["text"])
+        self.assertNotEqual(first["text"], text(8)["text"])
+        drawn = text(None)
+        self.assertEqual(drawn["text"], text(drawn["seed"])["text"])
+
+    def test_stop_string(self):
+        result = self.expect_json("run", MODEL, "-p", self.PROMPT, "--max-tokens", 50, "--stop", "ris.")
+        self.assertEqual((result["text"], result["finish_reason"]), (" Pa", "stop"))
+
+    def test_prompt_from_file_stdin_and_ids(self):
+        expected = self.expect_json("run", MODEL, "-p", self.PROMPT, "--max-tokens", 4)["tokens"]
+        with tempfile.NamedTemporaryFile() as file:
+            file.write(self.PROMPT.encode())
+            file.flush()
+            self.assertEqual(self.expect_json("run", MODEL, "-f", file.name, "--max-tokens", 4)["tokens"], expected)
+        self.assertEqual(self.expect_json("run", MODEL, "-f", "-", "--max-tokens", 4, stdin=self.PROMPT)["tokens"],
+                         expected)
+        ids = json.loads(self.expect(0, "tokenize", MODEL, "--text", self.PROMPT, "--json")[0])["tokens"]
+        self.assertEqual(self.expect_json("run", MODEL, "--tokens", ",".join(map(str, ids)), "--max-tokens", 4)["tokens"],
+                         expected)
+
+    def test_impossible_requests(self):
+        self.expect_error(1, "run", MODEL, "-p", self.PROMPT, "--context", 3,
+                          message="the prompt has 5 tokens, the context holds 3")
+        self.expect_error(1, "run", MODEL, "-p", self.PROMPT, "--context", 10**9, message="is not possible")
+        self.expect_error(1, "run", MODEL, "-p", "", message="the prompt has no tokens")
+        self.expect_error(1, "run", MODEL, "--tokens", "5,999999", message="token 999999 at position 1")
+        self.expect_error(1, "run", MODEL, "--tokens=-1", message="token -1 at position 0")
+        self.expect_error(1, "run", MODEL, "-f", "/nonexistent", message="/nonexistent: No such file")
+
+    def test_the_context_ends_an_answer(self):
+        result = self.expect_json("run", MODEL, "-p", self.PROMPT, "--context", 8)
+        self.assertEqual((len(result["tokens"]), result["finish_reason"]), (3, "length"))
+
+    def test_int8_cache_and_threads(self):
+        result = self.expect_json("run", MODEL, "-p", self.PROMPT, "--max-tokens", 2, "--kv", "int8", "--threads", 1)
+        self.assertEqual(result["text"], " Paris.")
+
+    def start_and_interrupt(self, *arguments, delay=None):
+        """Stops a long answer after `delay` seconds or its first byte; gives stdout, stderr and when that byte came."""
+        start = time.monotonic()
+        process = subprocess.Popen([BINARY, "run", MODEL, "-p", "1 2 3 4 5 6", "--max-tokens", "8000", *arguments],
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        first = b""
+        if delay is None:
+            first = os.read(process.stdout.fileno(), 1)
+        else:
+            time.sleep(delay)
+        seconds = time.monotonic() - start
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 0, err)
+        return (first + out).decode(), err.decode(), seconds
+
+    def test_ctrl_c_ends_with_what_was_produced(self):
+        out, err, seconds = self.start_and_interrupt()
+        self.assertTrue(" 7 8 9".startswith(out.rstrip("\n")[:6]), out)
+        self.assertIn("[cancelled |", err)
+
+        out, _, _ = self.start_and_interrupt("--json", delay=3 * seconds + 0.5)
+        result = json.loads(out)
+        self.assertEqual(result["finish_reason"], "cancelled")
+        self.assertTrue(result["text"].startswith(" 7"))
+
+    def test_chat_in_a_pipe(self):
+        arguments = ("chat", MODEL, "--temperature", 0, "--max-tokens", 12)
+        one, _ = self.expect(0, *arguments, stdin="What is the capital of France?\n")
+        two, err = self.expect(0, *arguments, stdin="What is the capital of France?\n\nAnd of Italy?\n")
+        self.assertGreater(len(one.strip()), 0)
+        self.assertTrue(two.startswith(one))
+        self.assertGreater(len(two), len(one) + 1)
+        self.assertIn("tok/s", err)
+        self.assertNotIn("<|im_", two)
+
+    def test_run_with_chat_template(self):
+        result = self.expect_json("run", MODEL, "--chat", "-p", "What is 1+1? Answer with a number.", "--max-tokens", 64)
+        self.assertEqual(result["finish_reason"], "stop")
+        self.assertIn("2", result["text"])
+
+    def test_a_message_too_long_leaves_the_chat_usable(self):
+        out, err = self.expect(1, "chat", MODEL, "--context", 64, "--max-tokens", 4, "--temperature", 0,
+                               stdin="word " * 100 + "\nHi\n")
+        self.assertIn("the context holds 64", err)
+        self.assertGreater(len(out.strip()), 0)
+
+    def test_perplexity(self):
+        text = "The quick brown fox jumps over the lazy dog. " * 20
+        result = self.expect_json("perplexity", MODEL, "-", "--context", 64, "--chunks", 2, stdin=text)
+        self.assertEqual((result["chunks"], result["scored"]), (2, 2 * 31))
+        self.assertGreater(result["perplexity"], 1)
+        self.assertLess(result["perplexity"], 3)
+        out, _ = self.expect(0, "perplexity", MODEL, "-", "--context", 64, "--chunks", 2, stdin=text)
+        self.assertRegex(out, r"^perplexity [\d.]+ \+/- [\d.]+ \(2 chunks of 64 tokens, 62 scored\)\n$")
+        self.expect_error(1, "perplexity", MODEL, "-", stdin="short", message="one chunk needs 512")
+
+    def test_bench(self):
+        result = self.expect_json("bench", "cpu", MODEL, "--prompt", 16, "--tokens", 4, "--repeat", 3)
+        self.assertEqual(result["prefill_tokens_per_second"]["tokens"], 16)
+        self.assertEqual(len(result["decode_tokens_per_second"]["runs"]), 3)
+        self.assertIn("tok/s", self.expect(0, "bench", "cpu", MODEL, "--prompt", 8, "--tokens", 2, "--repeat", 1)[0])
+
+
+if __name__ == "__main__":
+    suite, BINARY, *rest = sys.argv[1:]
+    if suite == "model":
+        MODEL, = rest
+        if not os.path.exists(MODEL):
+            print(f"skipped: {MODEL} is absent; make demo fetches it")
+            sys.exit(SKIPPED)
+    case = {"usage": Usage, "model": Model}[suite]
+    result = unittest.TextTestRunner(verbosity=2).run(unittest.defaultTestLoader.loadTestsFromTestCase(case))
+    sys.exit(not result.wasSuccessful())

@@ -1,0 +1,214 @@
+// What the decoder promises besides its numbers: a cache can be cut and continued, results repeat, impossible
+// requests and broken files are errors that say what is wrong, and leave the cache as it was.
+#include <algorithm>
+#include <optional>
+
+#include "models/tiny_checkpoint.h"
+#include "support/expect_error.h"
+
+namespace warpfold {
+namespace {
+
+using models::Decoder;
+using models::KvType;
+using test::expect_error;
+
+class DecoderContract : public ::testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override {
+    reference_ = test::load_reference(GetParam());
+    auto loaded = Decoder::load(test::checkpoint_path(GetParam()), test::two_threads());
+    ASSERT_TRUE(loaded) << loaded.error().message;
+    decoder_.emplace(std::move(*loaded));
+  }
+
+  std::span<const std::int32_t> tokens(std::size_t begin, std::size_t count) const {
+    return std::span(reference_.tokens).subspan(begin, count);
+  }
+  Status forward(std::span<const std::int32_t> ids, models::KvCache& cache) const {
+    std::vector<float> logits(static_cast<std::size_t>(reference_.vocab));
+    return decoder_->forward(ids, cache, logits, 1, test::two_threads());
+  }
+
+  test::Reference reference_;
+  std::optional<Decoder> decoder_;
+};
+
+TEST_P(DecoderContract, TruncatedCacheContinuesAsIfNothingHadFollowed) {
+  for (const KvType kv : {KvType::kF16, KvType::kInt8}) {
+    auto fresh = test::make_cache(*decoder_, 70, kv), reused = test::make_cache(*decoder_, 70, kv);
+    ASSERT_TRUE(fresh && reused);
+    test::run(*decoder_, tokens(0, 37), *fresh);
+    const std::vector<float> expected = test::run(*decoder_, tokens(37, 20), *fresh);
+
+    test::run(*decoder_, tokens(0, 37), *reused);
+    test::run(*decoder_, tokens(5, 33), *reused);  // fills the cache with something else
+    Decoder::truncate(*reused, 37);
+    EXPECT_EQ(Decoder::length(*reused), 37);
+    EXPECT_EQ(test::run(*decoder_, tokens(37, 20), *reused), expected);
+    Decoder::truncate(*reused, 0);
+    test::run(*decoder_, tokens(0, 37), *reused);
+    EXPECT_EQ(test::run(*decoder_, tokens(37, 20), *reused), expected);
+  }
+}
+
+TEST_P(DecoderContract, SameInputSameLogits) {
+  ThreadPool one(1), three(3);
+  auto cache = test::make_cache(*decoder_, 70, KvType::kF16);
+  ASSERT_TRUE(cache);
+  const std::vector<float> first = test::run(*decoder_, tokens(0, 70), *cache);
+  for (ThreadPool* pool : {&test::two_threads(), &one, &three}) {
+    Decoder::truncate(*cache, 0);
+    EXPECT_EQ(test::run(*decoder_, tokens(0, 70), *cache, *pool), first) << pool->size() << " threads";
+  }
+}
+
+TEST_P(DecoderContract, CachesAreIndependent) {
+  auto a = test::make_cache(*decoder_, 40, KvType::kF16), b = test::make_cache(*decoder_, 40, KvType::kF16);
+  ASSERT_TRUE(a && b);
+  test::run(*decoder_, tokens(0, 20), *a);
+  test::run(*decoder_, tokens(30, 20), *b);
+  const std::vector<float> mixed = test::run(*decoder_, tokens(20, 5), *a);
+  auto alone = test::make_cache(*decoder_, 40, KvType::kF16);
+  ASSERT_TRUE(alone);
+  test::run(*decoder_, tokens(0, 20), *alone);
+  EXPECT_EQ(test::run(*decoder_, tokens(20, 5), *alone), mixed);
+}
+
+TEST_P(DecoderContract, CacheSizes) {
+  const std::int64_t context = decoder_->info().context;
+  expect_error(decoder_->make_cache(0, KvType::kF16), ErrorCode::kInvalidArgument, {"0"});
+  expect_error(decoder_->make_cache(-1, KvType::kF16), ErrorCode::kInvalidArgument, {"-1"});
+  expect_error(decoder_->make_cache(context + 1, KvType::kF16), ErrorCode::kInvalidArgument,
+               {std::to_string(context + 1), std::to_string(context)});
+  auto f16 = test::make_cache(*decoder_, context, KvType::kF16);
+  auto int8 = test::make_cache(*decoder_, context, KvType::kInt8);
+  ASSERT_TRUE(f16 && int8);
+  EXPECT_EQ(Decoder::capacity(*f16), context);
+  EXPECT_EQ(Decoder::length(*f16), 0);
+  EXPECT_LT(Decoder::bytes(*int8), Decoder::bytes(*f16));
+}
+
+TEST_P(DecoderContract, ImpossibleTokensAreErrorsAndChangeNothing) {
+  auto cache = test::make_cache(*decoder_, 40, KvType::kF16);
+  ASSERT_TRUE(cache);
+  test::run(*decoder_, tokens(0, 20), *cache);
+  const auto vocab = static_cast<std::int32_t>(decoder_->info().vocab);
+  expect_error(forward({}, *cache), ErrorCode::kInvalidArgument, {"token"});
+  for (const std::int32_t id : {-1, vocab}) {
+    const std::int32_t ids[] = {5, id};
+    expect_error(forward(ids, *cache), ErrorCode::kInvalidArgument, {std::to_string(id), std::to_string(vocab)});
+  }
+  expect_error(forward(tokens(20, 21), *cache), ErrorCode::kInvalidArgument, {"21", "20"});  // there is room for 20
+  EXPECT_EQ(Decoder::length(*cache), 20);
+
+  const std::vector<float> after = test::run(*decoder_, tokens(20, 20), *cache);  // fills it to the last place
+  auto alone = test::make_cache(*decoder_, 40, KvType::kF16);
+  ASSERT_TRUE(alone);
+  test::run(*decoder_, tokens(0, 20), *alone);
+  EXPECT_EQ(test::run(*decoder_, tokens(20, 20), *alone), after);
+  expect_error(forward(tokens(40, 1), *cache), ErrorCode::kInvalidArgument, {"1", "40"});
+}
+
+TEST_P(DecoderContract, LastPositionOfTheContext) {
+  const std::int64_t context = decoder_->info().context;
+  auto cache = test::make_cache(*decoder_, context, KvType::kF16);
+  ASSERT_TRUE(cache);
+  std::vector<std::int32_t> ids(static_cast<std::size_t>(context), 7);
+  const std::vector<float> logits = test::run(*decoder_, ids, *cache);
+  EXPECT_TRUE(std::all_of(logits.begin(), logits.end(), [](float x) { return std::isfinite(x); }));
+  expect_error(forward(tokens(0, 1), *cache), ErrorCode::kInvalidArgument, {std::to_string(context)});
+}
+
+// Contexts of more than one chunk of a prefill.
+class DecoderLongInput : public DecoderContract {};
+
+TEST_P(DecoderLongInput, CancelledPrefillKeepsWholeChunks) {
+  const std::int64_t context = decoder_->info().context;
+  std::vector<std::int32_t> ids(static_cast<std::size_t>(context));
+  for (std::size_t i = 0; i < ids.size(); ++i) ids[i] = reference_.tokens[i % reference_.tokens.size()];
+  auto whole = test::make_cache(*decoder_, context, KvType::kF16);
+  auto stopped = test::make_cache(*decoder_, context, KvType::kF16);
+  ASSERT_TRUE(whole && stopped);
+  std::vector<float> expected(static_cast<std::size_t>(reference_.vocab)), logits(expected.size());
+  std::vector<std::int64_t> seen;
+  ASSERT_TRUE(decoder_->forward(ids, *whole, expected, 1, test::two_threads(), [&](std::int64_t done) {
+    seen.push_back(done);
+    return true;
+  }));
+  ASSERT_GT(seen.size(), 1u) << "the checkpoint's context should be longer than a chunk";
+  EXPECT_TRUE(std::is_sorted(seen.begin(), seen.end()));
+  EXPECT_EQ(seen.back(), context);
+
+  const Status status = decoder_->forward(ids, *stopped, logits, 1, test::two_threads(), [](std::int64_t) { return false; });
+  expect_error(status, ErrorCode::kCancelled, {});
+  const std::int64_t held = Decoder::length(*stopped);
+  EXPECT_EQ(held, seen.front());
+  ASSERT_TRUE(decoder_->forward(std::span(ids).subspan(static_cast<std::size_t>(held)), *stopped, logits, 1,
+                                test::two_threads()));
+  EXPECT_EQ(logits, expected);
+}
+
+INSTANTIATE_TEST_SUITE_P(Tiny, DecoderContract,
+                         ::testing::Values("llama_f32", "llama_q4_1", "gemma3_mixed", "gemma3_long", "qwen2_hf_bf16"),
+                         [](const auto& test) { return std::string(test.param); });
+
+INSTANTIATE_TEST_SUITE_P(Tiny, DecoderLongInput, ::testing::Values("llama_long", "gemma3_long"),
+                         [](const auto& test) { return std::string(test.param); });
+
+TEST(DecoderInfo, DescribesTheModel) {
+  const auto decoder = Decoder::load(test::checkpoint_path("gemma3_f32"), test::two_threads());
+  ASSERT_TRUE(decoder) << decoder.error().message;
+  const models::DecoderInfo& info = decoder->info();
+  EXPECT_EQ(info.architecture, "gemma3");
+  EXPECT_EQ(info.name, "gemma3_f32");
+  EXPECT_EQ(info.layers, 7);
+  EXPECT_EQ(info.d_model, 96);
+  EXPECT_EQ(info.heads, 4);
+  EXPECT_EQ(info.kv_heads, 1);
+  EXPECT_EQ(info.head_dim, 64);
+  EXPECT_EQ(info.d_ff, 145);
+  EXPECT_EQ(info.vocab, 300);
+  EXPECT_EQ(info.context, 128);
+  const std::int64_t layer = 96 * 64 * (4 + 1 + 1 + 4) + 3 * 96 * 145 + 4 * 96 + 2 * 64;
+  EXPECT_EQ(info.parameters, 7 * layer + 300 * 96 + 96);
+}
+
+struct BadFile {
+  const char* name;
+  ErrorCode code;
+  std::initializer_list<std::string_view> pieces;  // the message names these
+};
+
+TEST(DecoderLoad, RefusesBrokenFilesByName) {
+  const BadFile files[] = {
+      {"bad_architecture", ErrorCode::kUnsupported, {"mamba"}},
+      {"bad_no_width", ErrorCode::kBadFile, {"llama.embedding_length"}},
+      {"bad_layers", ErrorCode::kBadFile, {"layers", "2147483648"}},
+      {"bad_heads", ErrorCode::kBadFile, {"3", "2"}},
+      {"bad_zero_heads", ErrorCode::kBadFile, {"heads", "0"}},
+      {"bad_width", ErrorCode::kBadFile, {"96", "192"}},
+      {"bad_inner_width", ErrorCode::kBadFile, {"blk.0.ffn_", "173", "172"}},
+      {"bad_missing_tensor", ErrorCode::kBadFile, {"blk.1.ffn_up.weight"}},
+      {"bad_missing_embeddings", ErrorCode::kBadFile, {"token_embd.weight"}},
+      {"bad_shape", ErrorCode::kBadFile, {"blk.0.attn_k.weight", "31", "32"}},
+      {"bad_norm_shape", ErrorCode::kBadFile, {"blk.1.ffn_norm.weight", "95", "96"}},
+  };
+  for (const BadFile& file : files) {
+    SCOPED_TRACE(file.name);
+    const std::string path = test::tiny_path(std::string(file.name) + ".gguf");
+    ASSERT_TRUE(std::filesystem::exists(path));
+    const auto result = Decoder::load(path, test::two_threads());
+    expect_error(result, file.code, file.pieces);
+  }
+}
+
+TEST(DecoderLoad, MissingFilesAndDirectories) {
+  expect_error(Decoder::load(test::tiny_path("absent.gguf"), test::two_threads()), ErrorCode::kIo, {"absent.gguf"});
+  const auto directory = Decoder::load(WARPFOLD_TINY_DIR, test::two_threads());  // holds no config.json
+  ASSERT_FALSE(directory);
+  EXPECT_NE(directory.error().message.find("config.json"), std::string::npos) << directory.error().message;
+}
+
+}  // namespace
+}  // namespace warpfold

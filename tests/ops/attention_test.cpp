@@ -1,0 +1,199 @@
+// Attention over the KV cache against float64 softmax, on every instruction set that this machine runs.
+#include "warpfold/ops/attention.h"
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <random>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "ops/attention_kernels.h"
+#include "support/simd_levels.h"
+#include "warpfold/core/half.h"
+
+namespace warpfold::ops {
+namespace {
+
+std::vector<float> normals(std::size_t n, std::mt19937& rng, float size = 1) {
+  std::normal_distribution<float> normal(0, size);
+  std::vector<float> v(n);
+  for (float& x : v) x = normal(rng);
+  return v;
+}
+
+// The value that the cache holds, through its documented layout.
+double stored(const KvLayer& c, bool key, std::int64_t head, std::int64_t pos, std::int64_t i) {
+  const std::int64_t at = key ? pos / 16 * 16 * c.head_dim() + i * 16 + pos % 16 : pos * c.v_stride() + i;
+  const std::byte* base = key ? c.k(head) : c.v(head);
+  if (c.type() == KvType::kF16) {
+    std::uint16_t h;
+    std::memcpy(&h, base + 2 * at, 2);
+    return f16_to_f32(h);
+  }
+  const double scale = (key ? c.k_scale(head) : c.v_scale(head))[pos];
+  return scale * static_cast<std::int8_t>(base[at]);
+}
+
+// Softmax attention of one query (D) over keys [begin, end), float64.
+std::vector<double> reference(const float* q, double scale, const KvLayer& c, std::int64_t head, std::int64_t begin,
+                              std::int64_t end) {
+  std::vector<double> out(static_cast<std::size_t>(c.head_dim()), 0.0), s;
+  double largest = -std::numeric_limits<double>::infinity(), total = 0;
+  for (std::int64_t j = begin; j < end; ++j) {
+    double dot = 0;
+    for (std::int64_t i = 0; i < c.head_dim(); ++i) dot += scale * q[i] * stored(c, true, head, j, i);
+    s.push_back(dot);
+    largest = std::max(largest, dot);
+  }
+  for (double& x : s) total += x = std::exp(x - largest);
+  for (std::int64_t j = begin; j < end; ++j)
+    for (std::size_t i = 0; i < out.size(); ++i)
+      out[i] += s[static_cast<std::size_t>(j - begin)] / total * stored(c, false, head, j, static_cast<std::int64_t>(i));
+  return out;
+}
+
+// fp32 rounding of a score is about 2^-24 sqrt(D) times the size of its terms, here below 2^-24 * 16 * 4; p and O
+// inherit it, and the sums over up to 700 keys add 2^-24 sqrt(700) each: 1e-5 of the largest value covers both.
+constexpr double kBound = 2e-5;
+
+struct Shape {
+  std::int64_t heads, kv_heads, head_dim, start, tokens, window;
+};
+
+void fill(KvLayer& cache, std::int64_t count, std::mt19937& rng) {
+  for (std::int64_t pos = 0; pos < count; ++pos)
+    cache.append(normals(static_cast<std::size_t>(cache.kv_heads() * cache.head_dim()), rng).data(),
+                 normals(static_cast<std::size_t>(cache.kv_heads() * cache.head_dim()), rng).data(), pos);
+}
+
+void check(const Shape& s, KvType type, int threads) {
+  std::mt19937 rng(static_cast<unsigned>(s.heads * 1000 + s.start));
+  const std::int64_t total = s.start + s.tokens;
+  KvLayer cache(s.kv_heads, s.head_dim, total + 20, type);
+  fill(cache, total, rng);
+  // What lies past the sequence must not matter, NaN included.
+  const std::vector<float> poison(static_cast<std::size_t>(s.kv_heads * s.head_dim), std::numeric_limits<float>::quiet_NaN());
+  if (type == KvType::kF16)
+    for (std::int64_t pos = total; pos < total + 20; ++pos) cache.append(poison.data(), poison.data(), pos);
+  const auto q = normals(static_cast<std::size_t>(s.tokens * s.heads * s.head_dim), rng);
+  std::vector<float> o(q.size() + 1, 99.0f);
+  AttentionWorkspace workspace;
+  ThreadPool pool(threads);
+  const float scale = 1.0f / std::sqrt(static_cast<float>(s.head_dim));
+  attention({q.data(), o.data(), s.tokens, s.heads, s.start, s.window, scale}, cache, workspace, pool);
+  EXPECT_EQ(o.back(), 99.0f);
+  for (std::int64_t t = 0; t < s.tokens; ++t)
+    for (std::int64_t h = 0; h < s.heads; ++h) {
+      const std::int64_t position = s.start + t, at = (t * s.heads + h) * s.head_dim;
+      const std::int64_t begin = s.window > 0 ? std::max<std::int64_t>(0, position - s.window + 1) : 0;
+      const auto exact = reference(&q[static_cast<std::size_t>(at)], scale, cache, h / (s.heads / s.kv_heads), begin, position + 1);
+      for (std::int64_t i = 0; i < s.head_dim; ++i)
+        ASSERT_NEAR(o[static_cast<std::size_t>(at + i)], exact[static_cast<std::size_t>(i)], kBound * 5)
+            << "t=" << t << " h=" << h << " i=" << i << " threads=" << threads;
+    }
+}
+
+TEST(Attention, EqualsFloat64) {
+  for (KvType type : {KvType::kF16, KvType::kInt8})
+    for (int threads : {1, 2, 4})
+      for (const Shape& s : {Shape{1, 1, 16, 0, 1, 0}, Shape{9, 3, 64, 0, 37, 0}, Shape{9, 3, 64, 130, 1, 0},
+                             Shape{4, 1, 256, 700, 1, 0}, Shape{4, 1, 256, 15, 3, 0}, Shape{14, 2, 24, 5, 40, 0},
+                             Shape{40, 1, 32, 10, 3, 0}, Shape{6, 6, 80, 127, 2, 0}, Shape{3, 1, 8, 255, 5, 0}})
+        check(s, type, threads);
+}
+
+TEST(Attention, WindowSeesExactlyItsTokens) {
+  for (std::int64_t window : {1, 2, 15, 16, 17, 100, 128, 129, 1000})
+    for (int threads : {1, 4}) {
+      check({4, 1, 32, 0, 150, window}, KvType::kF16, threads);
+      check({4, 2, 32, 400, 1, window}, KvType::kInt8, threads);
+    }
+}
+
+TEST(Attention, SplitKeysGiveTheSameAnswer) {
+  std::mt19937 rng(7);
+  KvLayer cache(1, 64, 3000, KvType::kF16);
+  fill(cache, 3000, rng);
+  const auto q = normals(2 * 64, rng, 8);  // large scores: parts differ much in their maxima
+  std::vector<float> one(q.size()), many(q.size());
+  AttentionWorkspace workspace;
+  ThreadPool single(1), team(8);
+  attention({q.data(), one.data(), 1, 2, 2999, 0, 0.125f}, cache, workspace, single);
+  attention({q.data(), many.data(), 1, 2, 2999, 0, 0.125f}, cache, workspace, team);
+  for (std::size_t i = 0; i < one.size(); ++i) EXPECT_NEAR(one[i], many[i], kBound);
+}
+
+TEST(Attention, EveryInstructionSetAgrees) {
+  std::mt19937 rng(8);
+  for (KvType type : {KvType::kF16, KvType::kInt8})
+    for (int rows : {1, 2, 3, 4, 7, 8, 13, 32}) {
+      KvLayer cache(1, 48, 300, type);
+      fill(cache, 300, rng);
+      const auto q = normals(static_cast<std::size_t>(rows) * 48, rng);
+      for (Simd level : test::simd_levels()) {
+        // Some rows see nothing, some begin or end inside a panel.
+        std::vector<std::int64_t> begin, end;
+        for (int r = 0; r < rows; ++r) {
+          begin.push_back(r % 5 == 1 ? 200 : r);
+          end.push_back(r % 5 == 1 ? 200 : 290 - 3 * r);
+        }
+        std::vector<float> o(static_cast<std::size_t>(rows) * 48), m(32), l(32);
+        attention_kernels(level).attend({type, cache.k(0), cache.v(0), cache.k_scale(0), cache.v_scale(0), 48, 48, rows,
+                                         q.data(), begin.data(), end.data(), 0, 290, o.data(), m.data(), l.data()});
+        for (int r = 0; r < rows; ++r) {
+          const auto at = static_cast<std::size_t>(r);
+          if (begin[at] == end[at]) {
+            EXPECT_EQ(l[at], 0.0f);
+            EXPECT_EQ(m[at], -std::numeric_limits<float>::infinity());
+            for (std::size_t i = 0; i < 48; ++i) EXPECT_EQ(o[at * 48 + i], 0.0f);
+            continue;
+          }
+          const auto exact = reference(&q[at * 48], 1.0, cache, 0, begin[at], end[at]);
+          for (std::size_t i = 0; i < 48; ++i)
+            EXPECT_NEAR(o[at * 48 + i] / l[at], exact[i], kBound * 20) << simd_name(level) << " row " << r;
+        }
+      }
+    }
+}
+
+TEST(KvLayer, StoresWithinHalfAStep) {
+  std::mt19937 rng(9);
+  for (Simd level : test::simd_levels())
+    for (std::int64_t d : {8, 24, 64, 250}) {
+      const auto k = normals(static_cast<std::size_t>(d), rng), v = normals(static_cast<std::size_t>(d), rng, 100);
+      for (KvType type : {KvType::kF16, KvType::kInt8}) {
+        KvLayer cache(1, d, 40, type);
+        attention_kernels(level).append(type, k.data(), v.data(), d, 21, const_cast<std::byte*>(cache.k(0)),
+                                        const_cast<std::byte*>(cache.v(0)), const_cast<float*>(cache.k_scale(0)),
+                                        const_cast<float*>(cache.v_scale(0)));
+        for (const bool key : {true, false}) {
+          const auto& x = key ? k : v;
+          float amax = 0;
+          for (float f : x) amax = std::max(amax, std::abs(f));
+          for (std::int64_t i = 0; i < d; ++i) {
+            const float f = x[static_cast<std::size_t>(i)];
+            const double step = type == KvType::kF16 ? std::abs(f) * 0x1p-11 + 0x1p-25 : amax / 254.0 * 1.0001;
+            EXPECT_LE(std::abs(stored(cache, key, 0, 21, i) - f), step);
+          }
+        }
+      }
+    }
+}
+
+TEST(KvLayer, AnAllZeroTokenIsExactlyZeroInInt8) {
+  KvLayer cache(1, 32, 16, KvType::kInt8);
+  const std::vector<float> zero(32, 0.0f);
+  cache.append(zero.data(), zero.data(), 3);
+  for (std::int64_t i = 0; i < 32; ++i) EXPECT_EQ(stored(cache, false, 0, 3, i), 0.0);
+  std::vector<float> q(32, 1.0f), o(32);
+  AttentionWorkspace workspace;
+  ThreadPool pool(1);
+  for (std::int64_t pos = 0; pos < 3; ++pos) cache.append(zero.data(), zero.data(), pos);
+  attention({q.data(), o.data(), 1, 1, 3, 0, 1.0f}, cache, workspace, pool);
+  for (float x : o) EXPECT_EQ(x, 0.0f);
+}
+
+}  // namespace
+}  // namespace warpfold::ops
