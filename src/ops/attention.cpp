@@ -11,6 +11,7 @@
 #include <new>
 
 #include "ops/attention_kernels.h"
+#include "ops/hadamard.h"
 
 namespace warpfold::ops {
 
@@ -38,12 +39,16 @@ std::int64_t KvLayer::bytes() const {
          static_cast<std::int64_t>((k_scale_.size() + v_scale_.size()) * sizeof(float));
 }
 
-void KvLayer::append(const float* k, const float* v, std::int64_t pos) {
-  for (std::int64_t h = 0; h < kv_heads_; ++h)
-    attention_kernels().append(type_, k + h * head_dim_, v + h * head_dim_, head_dim_, pos,
-                               k_.get() + h * padded_ * head_dim_ * element_,
+void KvLayer::append(float* k, float* v, std::int64_t pos) {
+  for (std::int64_t h = 0; h < kv_heads_; ++h, k += head_dim_, v += head_dim_) {
+    if (type_ == KvType::kInt8) {
+      hadamard(k, head_dim_);
+      hadamard(v, head_dim_);
+    }
+    attention_kernels().append(type_, k, v, head_dim_, pos, k_.get() + h * padded_ * head_dim_ * element_,
                                v_.get() + h * padded_ * v_stride_ * element_,
                                const_cast<float*>(k_scale(h)), const_cast<float*>(v_scale(h)));
+  }
 }
 
 void attention(const AttentionProblem& p, const KvLayer& cache, AttentionWorkspace& ws, ThreadPool& pool) {
@@ -85,6 +90,7 @@ void attention(const AttentionProblem& p, const KvLayer& cache, AttentionWorkspa
       float* out = p.o + ((t.token + r / t.heads) * p.heads + t.head + r % t.heads) * d;
       const float inverse = l[r] > 0 ? 1.0f / l[r] : 0.0f;
       for (std::int64_t i = 0; i < d; ++i) out[i] = o[r * dp + i] * inverse;
+      if (cache.type() == KvType::kInt8) hadamard(out, d);
     }
   };
 
@@ -98,6 +104,7 @@ void attention(const AttentionProblem& p, const KvLayer& cache, AttentionWorkspa
       const std::int64_t token = t.token + r / t.heads, position = p.start + token;
       const float* from = p.q + (token * p.heads + t.head + r % t.heads) * d;
       for (std::int64_t i = 0; i < d; ++i) q[r * d + i] = from[i] * p.scale;
+      if (cache.type() == KvType::kInt8) hadamard(q + r * d, d);
       begin[r] = p.window > 0 ? std::max<std::int64_t>(0, position - p.window + 1) : 0;
       end[r] = position + 1;
     }

@@ -1,6 +1,7 @@
 // Attention over the KV cache against float64 softmax, on every instruction set that this machine runs.
 #include "warpfold/ops/attention.h"
 
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -10,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "ops/attention_kernels.h"
+#include "ops/hadamard.h"
 #include "support/simd_levels.h"
 #include "warpfold/core/half.h"
 
@@ -36,6 +38,21 @@ double stored(const KvLayer& c, bool key, std::int64_t head, std::int64_t pos, s
   return scale * static_cast<std::int8_t>(base[at]);
 }
 
+// The key or value that the cache stands for: an int8 cache holds H x, H[i][j] = (-1)^popcount(i & j) / sqrt(n) in
+// blocks of n, the largest power of two that divides D.
+std::vector<double> value_of(const KvLayer& c, bool key, std::int64_t head, std::int64_t pos) {
+  std::vector<double> held, x;
+  for (std::int64_t i = 0; i < c.head_dim(); ++i) held.push_back(stored(c, key, head, pos, i));
+  if (c.type() == KvType::kF16) return held;
+  const std::size_t n = static_cast<std::size_t>(c.head_dim() & -c.head_dim());
+  for (std::size_t i = 0; i < held.size(); ++i) {
+    double sum = 0;
+    for (std::size_t j = 0; j < n; ++j) sum += (std::popcount(i % n & j) % 2 ? -1 : 1) * held[i / n * n + j];
+    x.push_back(sum / std::sqrt(static_cast<double>(n)));
+  }
+  return x;
+}
+
 // Softmax attention of one query (D) over keys [begin, end), float64.
 std::vector<double> reference(const float* q, double scale, const KvLayer& c, std::int64_t head, std::int64_t begin,
                               std::int64_t end) {
@@ -43,14 +60,16 @@ std::vector<double> reference(const float* q, double scale, const KvLayer& c, st
   double largest = -std::numeric_limits<double>::infinity(), total = 0;
   for (std::int64_t j = begin; j < end; ++j) {
     double dot = 0;
-    for (std::int64_t i = 0; i < c.head_dim(); ++i) dot += scale * q[i] * stored(c, true, head, j, i);
+    const auto k = value_of(c, true, head, j);
+    for (std::size_t i = 0; i < k.size(); ++i) dot += scale * q[i] * k[i];
     s.push_back(dot);
     largest = std::max(largest, dot);
   }
   for (double& x : s) total += x = std::exp(x - largest);
-  for (std::int64_t j = begin; j < end; ++j)
-    for (std::size_t i = 0; i < out.size(); ++i)
-      out[i] += s[static_cast<std::size_t>(j - begin)] / total * stored(c, false, head, j, static_cast<std::int64_t>(i));
+  for (std::int64_t j = begin; j < end; ++j) {
+    const auto v = value_of(c, false, head, j);
+    for (std::size_t i = 0; i < out.size(); ++i) out[i] += s[static_cast<std::size_t>(j - begin)] / total * v[i];
+  }
   return out;
 }
 
@@ -63,9 +82,11 @@ struct Shape {
 };
 
 void fill(KvLayer& cache, std::int64_t count, std::mt19937& rng) {
-  for (std::int64_t pos = 0; pos < count; ++pos)
-    cache.append(normals(static_cast<std::size_t>(cache.kv_heads() * cache.head_dim()), rng).data(),
-                 normals(static_cast<std::size_t>(cache.kv_heads() * cache.head_dim()), rng).data(), pos);
+  for (std::int64_t pos = 0; pos < count; ++pos) {
+    auto k = normals(static_cast<std::size_t>(cache.kv_heads() * cache.head_dim()), rng);
+    auto v = normals(k.size(), rng);
+    cache.append(k.data(), v.data(), pos);
+  }
 }
 
 void check(const Shape& s, KvType type, int threads) {
@@ -74,7 +95,7 @@ void check(const Shape& s, KvType type, int threads) {
   KvLayer cache(s.kv_heads, s.head_dim, total + 20, type);
   fill(cache, total, rng);
   // What lies past the sequence must not matter, NaN included.
-  const std::vector<float> poison(static_cast<std::size_t>(s.kv_heads * s.head_dim), std::numeric_limits<float>::quiet_NaN());
+  std::vector<float> poison(static_cast<std::size_t>(s.kv_heads * s.head_dim), std::numeric_limits<float>::quiet_NaN());
   if (type == KvType::kF16)
     for (std::int64_t pos = total; pos < total + 20; ++pos) cache.append(poison.data(), poison.data(), pos);
   const auto q = normals(static_cast<std::size_t>(s.tokens * s.heads * s.head_dim), rng);
@@ -132,6 +153,9 @@ TEST(Attention, EveryInstructionSetAgrees) {
       KvLayer cache(1, 48, 300, type);
       fill(cache, 300, rng);
       const auto q = normals(static_cast<std::size_t>(rows) * 48, rng);
+      auto rotated = q;  // the kernel works on H q and gives H o
+      if (type == KvType::kInt8)
+        for (int r = 0; r < rows; ++r) hadamard(&rotated[static_cast<std::size_t>(r) * 48], 48);
       for (Simd level : test::simd_levels()) {
         // Some rows see nothing, some begin or end inside a panel.
         std::vector<std::int64_t> begin, end;
@@ -141,7 +165,7 @@ TEST(Attention, EveryInstructionSetAgrees) {
         }
         std::vector<float> o(static_cast<std::size_t>(rows) * 48), m(32), l(32);
         attention_kernels(level).attend({type, cache.k(0), cache.v(0), cache.k_scale(0), cache.v_scale(0), 48, 48, rows,
-                                         q.data(), begin.data(), end.data(), 0, 290, o.data(), m.data(), l.data()});
+                                         rotated.data(), begin.data(), end.data(), 0, 290, o.data(), m.data(), l.data()});
         for (int r = 0; r < rows; ++r) {
           const auto at = static_cast<std::size_t>(r);
           if (begin[at] == end[at]) {
@@ -150,6 +174,7 @@ TEST(Attention, EveryInstructionSetAgrees) {
             for (std::size_t i = 0; i < 48; ++i) EXPECT_EQ(o[at * 48 + i], 0.0f);
             continue;
           }
+          if (type == KvType::kInt8) hadamard(&o[at * 48], 48);
           const auto exact = reference(&q[at * 48], 1.0, cache, 0, begin[at], end[at]);
           for (std::size_t i = 0; i < 48; ++i)
             EXPECT_NEAR(o[at * 48 + i] / l[at], exact[i], kBound * 20) << simd_name(level) << " row " << r;
@@ -182,9 +207,24 @@ TEST(KvLayer, StoresWithinHalfAStep) {
     }
 }
 
+TEST(KvLayer, ADominantDimensionDoesNotDrownTheOthersInInt8) {
+  // One dimension of 100 beside ones of size 1: one scale for all would round with steps of 100 / 127; rotated, the
+  // largest value is about 100 / sqrt(64) + 4, and the root mean square error of a step s is s / sqrt(12).
+  std::mt19937 rng(10);
+  KvLayer cache(1, 64, 16, KvType::kInt8);
+  auto k = normals(64, rng), v = normals(64, rng);
+  k[5] = v[5] = 100;
+  const auto original = v;
+  cache.append(k.data(), v.data(), 0);
+  const auto back = value_of(cache, false, 0, 0);
+  double squares = 0;
+  for (std::size_t i = 0; i < 64; ++i) squares += (back[i] - original[i]) * (back[i] - original[i]);
+  EXPECT_LT(std::sqrt(squares / 64), (100.0 / 8 + 4) / 127 / std::sqrt(12.0) * 1.3);
+}
+
 TEST(KvLayer, AnAllZeroTokenIsExactlyZeroInInt8) {
   KvLayer cache(1, 32, 16, KvType::kInt8);
-  const std::vector<float> zero(32, 0.0f);
+  std::vector<float> zero(32, 0.0f);
   cache.append(zero.data(), zero.data(), 3);
   for (std::int64_t i = 0; i < 32; ++i) EXPECT_EQ(stored(cache, false, 0, 3, i), 0.0);
   std::vector<float> q(32, 1.0f), o(32);

@@ -2,7 +2,8 @@
 //
 //   K  per KV head: panels of 16 keys, (capacity / 16, D, 16), so that the scores of 16 keys come from one vector
 //   V  per KV head: (capacity, Dp), Dp = D rounded up to 16, the rest zero
-// Elements are fp16, or int8 with one fp32 scale a token and head: x = scale * q, scale = max|x| / 127.
+// Elements are fp16, or int8 with one fp32 scale a token and head: H x = scale * q, scale = max|H x| / 127, where H is
+// a Walsh-Hadamard rotation that spreads outliers over the head (ops/hadamard.h in the sources).
 #pragma once
 
 #include <cstddef>
@@ -21,8 +22,8 @@ class KvLayer {
   // Takes memory for `capacity` tokens; pages are touched when tokens arrive.
   KvLayer(std::int64_t kv_heads, std::int64_t head_dim, std::int64_t capacity, KvType type);
 
-  // Stores one token's keys and values, k and v (kv_heads, D), at position pos < capacity.
-  void append(const float* k, const float* v, std::int64_t pos);
+  // Stores one token's keys and values, k and v (kv_heads, D), at position pos < capacity. May overwrite k and v.
+  void append(float* k, float* v, std::int64_t pos);
 
   KvType type() const { return type_; }
   std::int64_t kv_heads() const { return kv_heads_; }
