@@ -26,7 +26,8 @@ constexpr std::string_view kEndTexts[] = {"<|im_end|>",    "<|eot_id|>",    "<|e
                                           "<end_of_turn>", "<|endoftext|>", "</s>"};
 
 tl::unexpected<Error> bad(const Gguf& file, std::string_view key, std::string what) {
-  return fail(ErrorCode::kBadFile, fmt::format("{}: {} {}", file.name(), key, what));
+  return fail(ErrorCode::kBadFile,
+              fmt::format("{}: {}{}{}", file.name(), key, what.starts_with('[') ? "" : " ", what));
 }
 
 // An array key must hold elements of the type that the format prescribes.
@@ -37,8 +38,9 @@ Status check_element(const Gguf& file, std::string_view key, std::initializer_li
   if (value->type != GgufType::kArray ||
       std::find(allowed.begin(), allowed.end(), value->element) == allowed.end())
     return bad(file, key,
-               fmt::format("must be an array of {}, but has type {} and element type {}", expected,
-                           static_cast<unsigned>(value->type), static_cast<unsigned>(value->element)));
+               fmt::format("must be an array of {}, but is {} {}", expected,
+                           value->type == GgufType::kArray ? "an array of" : "a value of type",
+                           formats::name(value->type == GgufType::kArray ? value->element : value->type)));
   return {};
 }
 
