@@ -1,7 +1,7 @@
 # The front door; CMake presets do the work. Each target does its own set-up and may be run again.
 
 MODEL ?= models/SmolLM2-135M-Instruct.Q4_1.gguf
-PROMPT ?= The capital of France is
+PROMPT ?= Explain in two sentences why the sky is blue.
 WARPFOLD := build/release/warpfold
 
 .PHONY: help build demo test models clean
@@ -19,8 +19,8 @@ build:
 	@cmake --build build/release --target warpfold
 
 demo: build
-	@echo '$$ $(WARPFOLD) run $(MODEL) -p "$(PROMPT)" --max-tokens 48'
-	@$(WARPFOLD) run "$(MODEL)" -p "$(PROMPT)" --max-tokens 48
+	@echo '$$ $(WARPFOLD) run $(MODEL) --chat -p "$(PROMPT)" --max-tokens 100'
+	@$(WARPFOLD) run "$(MODEL)" --chat -p "$(PROMPT)" --max-tokens 100
 
 test:
 	@scripts/test.sh

@@ -73,9 +73,13 @@ Status Decoder::forward(std::span<const std::int32_t> tokens, KvCache& cache, st
     const std::int64_t row = t - (count - logit_rows), n = length(cache);
     if (row >= 0) {
       const auto sum = std::accumulate(cache.tokens.begin(), cache.tokens.end(), std::int64_t{0});
+      const auto& script = fake::control().script;
+      const std::int64_t at = n - fake::control().script_start;
+      const bool scripted = at >= 0 && at < static_cast<std::int64_t>(script.size());
+      const std::int64_t next = scripted ? script[static_cast<std::size_t>(at)] : (sum + n) % vocab;
       pool.parallel_for(vocab, [&](std::int64_t i, int) {
         const auto hash = static_cast<std::uint32_t>(sum + 31 * n + 7 * i) * 2654435761u;
-        float value = static_cast<float>(hash) * 0x1p-29f + (i == (sum + n) % vocab ? 100.0f : 0.0f);
+        float value = static_cast<float>(hash) * 0x1p-29f + (i == next ? 100.0f : 0.0f);
         if (n == fake::control().nan_at_length) value = std::numeric_limits<float>::quiet_NaN();
         logits[static_cast<std::size_t>(row * vocab + i)] = value;
       });

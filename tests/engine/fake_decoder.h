@@ -2,7 +2,8 @@
 // is easy to compute. With s the sum of all tokens in the cache and n their number,
 //   logit[i] = ((s + 31 n + 7 i) * 2654435761 mod 2^32) / 2^29, in [0, 8), plus 100 for i = (s + n) mod
 //   vocab,
-// so every token of the sequence matters and the greedy continuation is known.
+// so every token of the sequence matters and the greedy continuation is known. A script can replace the
+// choice.
 #pragma once
 
 #include <cstdint>
@@ -21,6 +22,8 @@ struct Control {
   std::int64_t fail_at_length = -1;  // forward fails once the cache holds this many tokens
   std::int64_t nan_at_length = -1;   // the logits after this many tokens are NaN
   std::int64_t evaluated = 0;        // tokens given to forward
+  std::vector<TokenId> script;       // what follows the prompt instead of the law's choice
+  std::int64_t script_start = 0;     // length of that prompt
 };
 Control& control();  // reset by make_model
 
