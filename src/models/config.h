@@ -32,6 +32,7 @@ struct DecoderConfig {
   std::int64_t global_every = 0;    // layer i sees all when window == 0 or (i + 1) % global_every == 0
   float embedding_scale = 1;
   float norm_weight_offset = 0;     // added to stored norm weights (1 in Gemma checkpoints of Hugging Face)
+  bool may_tie_head = true;         // without an output matrix, the embedding serves as one
   bool qkv_bias = false;
   bool qk_norm = false;             // RMSNorm of each query and key head before rotation
   bool post_norms = false;          // RMSNorm of the attention's and the feed-forward's output before the residual

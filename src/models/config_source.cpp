@@ -76,4 +76,12 @@ Result<double> ConfigSource::number_or(Key key, double fallback) const {
   return number(key);
 }
 
+Result<bool> ConfigSource::boolean_or(Key key, bool fallback) const {
+  if (!has(key)) return fallback;
+  if (gguf_) return gguf_->boolean(gguf_key(key));
+  const auto& value = *json_->find(key.hf);
+  if (!value.is_boolean()) return fail(ErrorCode::kBadFile, fmt::format("{}: {} is {}, not a boolean", name_, key.hf, value.dump()));
+  return value.get<bool>();
+}
+
 }  // namespace warpfold::models

@@ -40,6 +40,7 @@ class ConfigSource {
   Result<std::string> string(Key key) const;
   Result<std::int64_t> integer_or(Key key, std::int64_t fallback) const;
   Result<double> number_or(Key key, double fallback) const;
+  Result<bool> boolean_or(Key key, bool fallback) const;
 
  private:
   std::string gguf_key(Key key) const;

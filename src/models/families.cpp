@@ -132,6 +132,7 @@ Result<DecoderConfig> read_common(const ConfigSource& source) {
   if (value_dim != c.head_dim)
     return fail(ErrorCode::kUnsupported, fmt::format("{}: key and value heads of different size ({} and {}) are not supported",
                                                      source.name(), c.head_dim, value_dim));
+  WF_TRY(c.may_tie_head, source.boolean_or({"", "tie_word_embeddings"}, true));
   WF_TRY(const double epsilon, source.number({"attention.layer_norm_rms_epsilon", "rms_norm_eps"}));
   c.norm_epsilon = static_cast<float>(epsilon);
   c.attention_scale = 1.0f / std::sqrt(static_cast<float>(c.head_dim));

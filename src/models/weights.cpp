@@ -143,7 +143,7 @@ Result<DecoderWeights> load_weights(const DecoderConfig& c, const formats::Gguf*
   WF_CHECK(in.matrix(kEmbedding, 0, -1, c.d_model, w.embedding));
   for (std::int64_t i = 0; i < c.layers; ++i) WF_CHECK(load_layer(in, c, i, w.layers.emplace_back()));
   WF_CHECK(in.vector(kFinalNorm, 0, c.d_model, c.norm_weight_offset, w.final_norm));
-  if (in.find(kHead)) WF_CHECK(in.matrix(kHead, 0, w.embedding.rows(), c.d_model, w.head));
+  if (in.find(kHead) || !c.may_tie_head) WF_CHECK(in.matrix(kHead, 0, w.embedding.rows(), c.d_model, w.head));
   w.parameters = in.parameters();
   return w;
 }
