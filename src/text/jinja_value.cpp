@@ -45,7 +45,7 @@ bool is_printable(char32_t character) {
 std::string escaped(std::string_view character, char32_t code_point, char quote, bool python) {
   const auto value = static_cast<std::uint32_t>(code_point);
   if (code_point == static_cast<unsigned char>(quote) || code_point == '\\')
-    return "\\" + std::string(character);
+    return fmt::format("\\{}", character);
   if (code_point == '\n') return "\\n";
   if (code_point == '\r') return "\\r";
   if (code_point == '\t') return "\\t";

@@ -267,7 +267,7 @@ def main():
     for refused in REFUSED:
         add("refused", refused, talks[1])
     rng = random.Random(20240611)
-    for _ in range(int(sys.argv[3]) if len(sys.argv) > 3 else 2000):
+    for _ in range(int(sys.argv[3]) if len(sys.argv) > 3 else 1000):
         add("random", random_template(rng), rng.choice(talks))
 
     lines = "".join(json.dumps(request) + "\n" for request in requests)
