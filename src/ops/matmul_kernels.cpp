@@ -140,7 +140,7 @@ HWY_INLINE void store_row(const VFloats* f, float* y, int rows, bool accumulate)
 
 // How far ahead a memory-bound tile asks for data. Beyond the panel lies the next panel; beyond the matrix a
 // prefetch does nothing.
-constexpr std::int64_t kPrefetch = 4096;
+constexpr std::int64_t kPrefetch = 8192;
 
 template <DType kType, int kTile>
 HWY_NOINLINE void quantised_tile(const PanelProduct& p, const QuantisedRows& x, std::int64_t t0) {

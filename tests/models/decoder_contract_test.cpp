@@ -140,7 +140,8 @@ TEST_P(DecoderLongInput, CancelledPrefillKeepsWholeChunks) {
   EXPECT_TRUE(std::is_sorted(seen.begin(), seen.end()));
   EXPECT_EQ(seen.back(), context);
 
-  const Status status = decoder_->forward(ids, *stopped, logits, 1, test::two_threads(), [](std::int64_t) { return false; });
+  const Status status =
+      decoder_->forward(ids, *stopped, logits, 1, test::two_threads(), [](std::int64_t) { return false; });
   expect_error(status, ErrorCode::kCancelled, {});
   const std::int64_t held = Decoder::length(*stopped);
   EXPECT_EQ(held, seen.front());

@@ -130,6 +130,7 @@ TEST(Attention, WindowSeesExactlyItsTokens) {
     for (int threads : {1, 4}) {
       check({4, 1, 32, 0, 150, window}, KvType::kF16, threads);
       check({4, 2, 32, 400, 1, window}, KvType::kInt8, threads);
+      check({4, 1, 32, 1000, 1, 500 + window}, KvType::kF16, threads);  // parts that begin inside a panel of 16 keys
     }
 }
 

@@ -162,19 +162,26 @@ TEST(Matmul, TasksShareOneInputAndAccumulate) {
     sources.push_back(random_weights(DType::kQ8_0, rows, 64, rng));
     weights.push_back(*PackedMatrix::pack({sources.back().data(), DType::kQ8_0, 2, {rows, 64, 1, 1}}, arena, pool));
   }
-  std::vector<std::vector<float>> together, alone;
-  std::vector<MatmulTask> tasks;
-  for (const auto& w : weights) together.emplace_back(static_cast<std::size_t>(5 * w.rows()), 0.5f);
-  alone = together;
-  for (std::size_t i = 0; i < weights.size(); ++i)
-    tasks.push_back({&weights[i], together[i].data(), weights[i].rows(), true});
-  Matmul::run(tasks, x, pool);
   ThreadPool single(1);
-  for (std::size_t i = 0; i < weights.size(); ++i) {
-    const MatmulTask task{&weights[i], alone[i].data(), weights[i].rows(), true};
-    Matmul::run({&task, 1}, x, single);
-    EXPECT_EQ(together[i], alone[i]);  // bit-equal whatever the split
-    EXPECT_NE(alone[i][0], 0.5f);
+  for (const bool accumulate : {true, false}) {
+    constexpr std::int64_t kGap = 3;  // canaries behind each row of y
+    std::vector<std::vector<float>> together, alone;
+    std::vector<MatmulTask> tasks;
+    for (const auto& w : weights) together.emplace_back(static_cast<std::size_t>(5 * (w.rows() + kGap)), 0.5f);
+    alone = together;
+    for (std::size_t i = 0; i < weights.size(); ++i)
+      tasks.push_back({&weights[i], together[i].data(), weights[i].rows() + kGap, accumulate});
+    Matmul::run(tasks, x, pool);
+    for (std::size_t i = 0; i < weights.size(); ++i) {
+      const std::int64_t stride = weights[i].rows() + kGap;
+      const MatmulTask task{&weights[i], alone[i].data(), stride, accumulate};
+      Matmul::run({&task, 1}, x, single);
+      EXPECT_EQ(together[i], alone[i]);  // bit-equal whatever the split
+      EXPECT_NE(alone[i][0], 0.5f);
+      for (std::int64_t t = 0; t < 5; ++t)
+        for (std::int64_t g = 0; g < kGap; ++g)
+          EXPECT_EQ(alone[i][static_cast<std::size_t>(t * stride + weights[i].rows() + g)], 0.5f);
+    }
   }
 }
 

@@ -11,7 +11,7 @@ import json
 
 import numpy as np
 
-import llama_cpp_api
+import api
 
 parser = argparse.ArgumentParser(description="Perplexity by llama.cpp")
 parser.add_argument("model")
@@ -23,7 +23,7 @@ parser.add_argument("--bos", choices=("auto", "yes", "no"), default="auto")
 parser.add_argument("--json", action="store_true")
 args = parser.parse_args()
 
-peer = llama_cpp_api.Peer(args.model, args.threads, args.context, batch=args.context)
+peer = api.Peer(args.model, args.threads, args.context, batch=args.context)
 with open(args.text, encoding="utf-8") as file:
     text = file.read().removesuffix("\n")
 tokens = peer.tokenize(text, True)

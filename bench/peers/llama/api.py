@@ -87,10 +87,9 @@ class Peer:
         self.decode(tokens)
         return len(tokens) / (time.perf_counter() - start)
 
-    def time_decode(self, prompt, tokens):
-        """Tokens a second of single-token steps after a prompt."""
+    def time_decode(self, tokens):
+        """Tokens a second of single-token steps from an empty cache."""
         self.clear()
-        self.decode(prompt)
         one = (lc.llama_token * 1)()
         batch = lc.llama_batch_get_one(one, 1)
         start = time.perf_counter()
