@@ -21,13 +21,18 @@ Progress::Progress(std::string label, ProgressUnit unit)
       start_(Clock::now()),
       next_draw_(start_ + kPatience) {}
 
-Progress::~Progress() {
+Progress::~Progress() { erase(); }
+
+void Progress::erase() {
   if (drawn_) fmt::print(stderr, "\r\033[K");
+  drawn_ = false;
 }
 
 void Progress::update(std::int64_t done, std::int64_t total) {
+  if (!terminal_) return;
+  if (done >= total) return erase();
   const auto now = Clock::now();
-  if (!terminal_ || now < next_draw_ || done <= 0 || total < done) return;
+  if (now < next_draw_ || done <= 0) return;
   next_draw_ = now + kRedraw;
   drawn_ = true;
   const double share = static_cast<double>(done) / static_cast<double>(total);

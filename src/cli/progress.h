@@ -16,13 +16,15 @@ struct ProgressUnit {
 class Progress {
  public:
   explicit Progress(std::string label, ProgressUnit unit);
-  ~Progress();  // erases the bar
+  ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
+  // Erases the bar at done = total, as the end of its life does: what follows has the line for itself.
   void update(std::int64_t done, std::int64_t total);
 
  private:
+  void erase();
   using Clock = std::chrono::steady_clock;
   std::string label_;
   ProgressUnit unit_;

@@ -7,6 +7,7 @@
 import json
 import os
 import pathlib
+import pty
 import signal
 import subprocess
 import sys
@@ -210,6 +211,25 @@ class Model(Case):
         self.assertGreater(len(two), len(one) + 1)
         self.assertIn("tok/s", err)
         self.assertNotIn("<|im_", two)
+
+    def test_progress_on_a_terminal_makes_way_for_the_text(self):
+        ours, theirs = pty.openpty()
+        process = subprocess.Popen([BINARY, "run", MODEL, "-f", "-", "--max-tokens", "2"], stdin=subprocess.PIPE,
+                                   stdout=theirs, stderr=theirs)
+        os.close(theirs)
+        process.stdin.write(b"one two three " * 1000)
+        process.stdin.close()
+        shown = b""
+        try:
+            while chunk := os.read(ours, 4096):
+                shown += chunk
+        except OSError:  # the other end is closed
+            pass
+        os.close(ours)
+        self.assertEqual(process.wait(), 0)
+        self.assertRegex(shown, rb"\rreading the prompt \[#+\.+\] +\d+%  \d+ tokens  \d+ tokens/s  \d+:\d\d left")
+        text = shown[shown.rindex(b"\r\033[K") + 4:]  # the bar is gone before the text comes
+        self.assertRegex(text, rb"^[^\[]+\[length \| load")
 
     def test_run_with_chat_template(self):
         result = self.expect_json("run", MODEL, "--chat", "-p", "What is 1+1? Answer with a number.", "--max-tokens", 64)
