@@ -14,25 +14,11 @@
 
 namespace warpfold::layout {
 
+// Layout{} is ():(), one element at offset 0.
 struct Layout {
   Profile profile;
   int64_t shape[max_leaves] = {};
   int64_t stride[max_leaves] = {};
-
-  // ():(), the layout of one element at offset 0.
-  constexpr Layout() = default;
-  // size:stride with one bare mode.
-  WF_HD constexpr Layout(int64_t size, int64_t step) : profile(Profile::scalar()) {
-    shape[0] = size;
-    stride[0] = step;
-  }
-  // Shape and stride of one profile.
-  WF_HD constexpr Layout(const IntTuple& sizes, const IntTuple& steps) : profile(sizes.profile) {
-    for (int i = 0; i < profile.leaves; ++i) {
-      shape[i] = sizes.value[i];
-      stride[i] = steps.value[i];
-    }
-  }
 
   WF_HD constexpr int leaves() const { return profile.leaves; }
   WF_HD constexpr int rank() const { return profile.rank(); }
@@ -92,7 +78,7 @@ struct Layout {
   template <class... Numbers>
     requires(sizeof...(Numbers) >= 1)
   WF_HD constexpr int64_t operator()(int64_t first, Numbers... rest) const {
-    return (*this)(IntTuple(first, rest...));
+    return (*this)(ints(first, rest...));
   }
 
   // The coordinate of index x, nested like the shape; an index past the size wraps.
@@ -140,6 +126,26 @@ struct Layout {
   // Same shape, stride and nesting. For "same function" see `equal` in canonical.h.
   constexpr bool operator==(const Layout&) const = default;
 };
+
+// size:stride with one bare mode.
+WF_HD constexpr Layout make_layout(int64_t size, int64_t stride) {
+  Layout l;
+  l.profile = Profile::scalar();
+  l.shape[0] = size;
+  l.stride[0] = stride;
+  return l;
+}
+
+// shape:stride, both of one profile.
+WF_HD constexpr Layout make_layout(const IntTuple& shape, const IntTuple& stride) {
+  Layout l;
+  l.profile = shape.profile;
+  for (int i = 0; i < l.profile.leaves; ++i) {
+    l.shape[i] = shape.value[i];
+    l.stride[i] = stride.value[i];
+  }
+  return l;
+}
 
 // Column-major compact layout of a shape: (4,(2,3)) -> (4,(2,3)):(1,(4,8)).
 WF_HD constexpr Layout column_major(const IntTuple& shape) {

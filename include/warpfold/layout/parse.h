@@ -110,7 +110,7 @@ struct Cursor {
       const int column = at;
       if (!tuple(stride, int64_lowest, Expected::stride)) return false;
       if (stride.profile != shape.profile) return fail(Reason::profile_mismatch, column);
-      result = Layout(shape, stride);
+      result = make_layout(shape, stride);
     } else {
       int64_t size = 1;
       for (int i = 0; i < shape.leaves(); ++i) {

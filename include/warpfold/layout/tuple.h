@@ -3,7 +3,8 @@
 // The leaves are stored in order; the nesting is stored as the number of parentheses that open before each leaf
 // and close after it: (4,(2,3)) has open = 1,1,0 and close = 0,0,2. So a tuple is a flat array of numbers with a
 // profile beside it: a fixed-size value without pointers that works as a template argument and on the device,
-// and an operation on the flat numbers keeps or drops the profile as it likes.
+// and an operation on the flat numbers keeps or drops the profile as it likes. The types are aggregates, because
+// nvcc's host code spells a template argument as Layout{...}.
 //
 // A bare number is a profile with one leaf and no parenthesis; () is the profile without leaves. An empty tuple
 // inside another one cannot be written.
@@ -152,17 +153,6 @@ struct IntTuple {
   Profile profile;
   int64_t value[max_leaves] = {};
 
-  constexpr IntTuple() = default;
-  // A bare number.
-  WF_HD constexpr IntTuple(int64_t number) : profile(Profile::scalar()) { value[0] = number; }  // NOLINT
-  // A flat tuple.
-  template <class... Numbers>
-    requires(sizeof...(Numbers) >= 1 && sizeof...(Numbers) < max_leaves)
-  WF_HD constexpr IntTuple(int64_t first, Numbers... rest) : profile(Profile::flat(1 + sizeof...(rest))) {
-    const int64_t numbers[] = {first, static_cast<int64_t>(rest)...};
-    for (int i = 0; i < profile.leaves; ++i) value[i] = numbers[i];
-  }
-
   WF_HD constexpr int leaves() const { return profile.leaves; }
   WF_HD constexpr int rank() const { return profile.rank(); }
   WF_HD constexpr int depth() const { return profile.depth(); }
@@ -178,5 +168,17 @@ struct IntTuple {
 
   constexpr bool operator==(const IntTuple&) const = default;
 };
+
+// A bare number, or a flat tuple of several: ints(7) is 7, ints(1,2) is (1,2).
+template <class... Numbers>
+  requires(sizeof...(Numbers) >= 1 && sizeof...(Numbers) <= max_leaves)
+WF_HD constexpr IntTuple ints(Numbers... numbers) {
+  constexpr int count = sizeof...(Numbers);
+  const int64_t list[] = {static_cast<int64_t>(numbers)...};
+  IntTuple t;
+  t.profile = count == 1 ? Profile::scalar() : Profile::flat(count);
+  for (int i = 0; i < count; ++i) t.value[i] = list[i];
+  return t;
+}
 
 }  // namespace warpfold::layout
