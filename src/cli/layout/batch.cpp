@@ -5,7 +5,9 @@
 //        {"id":1,"ok":false,"reason":"...","witness":[2,1]}
 // A line that is no JSON object is answered with "ok":false and its number; the exit code is then 2.
 #include <cstdio>
+#include <fstream>
 #include <iostream>
+#include <memory>
 
 #include <nlohmann/json.hpp>
 
@@ -120,11 +122,10 @@ void answer_line(std::string& out, const Json& line) {
   write(out, b.by_mode ? product_modes(a, b.layout) : product(a, b.layout));
 }
 
-int run_batch() {
-  std::ios::sync_with_stdio(false);
+int run_batch(std::istream& in) {
   std::string text, out;
   bool all_read = true;
-  for (int64_t number = 1; std::getline(std::cin, text); ++number) {
+  for (int64_t number = 1; std::getline(in, text); ++number) {
     if (text.find_first_not_of(" \t\r") == std::string::npos) continue;
     const Json line = Json::parse(text, nullptr, false);
     if (!line.is_object()) {
@@ -154,9 +155,18 @@ int run_batch() {
 }  // namespace
 
 void add_batch_command(CLI::App& app) {
+  const auto name = std::make_shared<std::string>();
   CLI::App* sub = app.add_subcommand("batch", "one JSON object a line in, one a line out");
-  sub->callback([] {
-    if (run_batch() != 0) throw CommandError{2, "some lines are no JSON objects"};
+  sub->add_option("FILE", *name, "read this instead of the standard input");
+  sub->callback([name] {
+    std::ifstream file;
+    if (name->empty()) {
+      std::ios::sync_with_stdio(false);
+    } else {
+      file.open(*name);
+      if (!file) throw CommandError{2, *name + ": cannot be read"};
+    }
+    if (run_batch(name->empty() ? std::cin : file) != 0) throw CommandError{2, "some lines are no JSON objects"};
   });
 }
 
