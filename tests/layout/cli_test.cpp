@@ -107,7 +107,7 @@ TEST(LayoutCli, Draw) {
   const std::string wide = out({"draw", "(5,128):(128,1)"});  // every printed number is an offset, in order
   std::size_t at = wide.find("127") + 3;                       // past the header
   for (int row = 0; row < 5; ++row) {
-    at = wide.find("\n" + std::to_string(row) + " ", at - 3) + 2;
+    at = wide.find(std::string("\n") + std::to_string(row) + " ", at - 3) + 2;
     for (int column = 0; column < 128; ++column) {
       const std::string number = std::to_string(row * 128 + column);
       at = wide.find_first_not_of(' ', at);
