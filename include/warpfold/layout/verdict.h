@@ -1,0 +1,121 @@
+// Verdicts: every operation returns its result, or the reason why there is none, as a number code with the numbers
+// of the case and a witness coordinate. `sentence` prints the reason (reasons.h has the words).
+//
+// At compile time:  constexpr Layout l = require(compose(a, b));
+// A failed verdict stops the build. `require_v<compose(a, b)>` does the same and shows the whole sentence in the
+// compiler's message, for arguments that are constants.
+#pragma once
+
+#include "warpfold/layout/reasons.h"
+
+namespace warpfold::layout {
+
+// A value or a reason. `grade` says how good an accepted answer is; see the operation.
+template <class T>
+struct Verdict {
+  T value = {};
+  Why why = {};
+  Grade grade = Grade::exact;
+
+  WF_HD constexpr bool ok() const { return why.reason == Reason::none; }
+  WF_HD constexpr explicit operator bool() const { return ok(); }
+  WF_HD constexpr const T& operator*() const { return value; }
+  WF_HD constexpr const T* operator->() const { return &value; }
+
+  // The reason in one sentence; empty when there is a value.
+  constexpr Text reason() const { return sentence(why); }
+
+  constexpr bool operator==(const Verdict&) const = default;
+};
+
+WF_HD constexpr Why because(Reason reason, int64_t a = 0, int64_t b = 0, int64_t c = 0, int64_t d = 0) {
+  Why why;
+  why.reason = reason;
+  why.n[0] = a;
+  why.n[1] = b;
+  why.n[2] = c;
+  why.n[3] = d;
+  return why;
+}
+
+template <class T>
+WF_HD constexpr Verdict<T> refuse(const Why& why) {
+  Verdict<T> v;
+  v.why = why;
+  return v;
+}
+
+template <class T>
+WF_HD constexpr Verdict<T> accept(const T& value, Grade grade = Grade::exact) {
+  Verdict<T> v;
+  v.value = value;
+  v.grade = grade;
+  return v;
+}
+
+// Does every size and offset of l fit 64 bits, and is every mode at least 1?
+WF_HD constexpr Why check(const Layout& l) {
+  int64_t size = 1, low = 0, high = 0, extent = 0;
+  for (int i = 0; i < l.leaves(); ++i) {
+    if (l.shape[i] < 1) return because(Reason::bad_size, i, l.shape[i]);
+    if (!checked_mul(size, l.shape[i], size)) return because(Reason::size_overflow, i, size, l.shape[i]);
+    int64_t& bound = l.stride[i] < 0 ? low : high;
+    if (!checked_mul_add(l.shape[i] - 1, l.stride[i], bound))
+      return because(Reason::offset_overflow, i, l.shape[i], l.stride[i]);
+  }
+  if (low == int64_lowest || !checked_add(high, -low, extent) || extent == int64_largest)
+    return because(Reason::cosize_overflow, low, high);
+  return {};
+}
+
+// l, or why it is no layout.
+WF_HD constexpr Verdict<Layout> checked(const Layout& l) {
+  Verdict<Layout> v;
+  v.why = check(l);
+  if (v.ok()) v.value = l;
+  return v;
+}
+
+// The layout in a builder, if it fits its capacity and 64 bits.
+WF_HD constexpr Verdict<Layout> checked(const LayoutBuilder& builder) {
+  if (!builder.fits()) return refuse<Layout>(because(Reason::too_many_modes, max_leaves));
+  return checked(builder.layout());
+}
+
+namespace detail {
+
+// Not constexpr, so that reaching it while the program compiles is an error that shows its name and numbers.
+inline void layout_verdict_is_a_refusal(Reason, const int64_t*) {}
+
+template <int N>
+struct Sentence {
+  char text[N + 1] = {};
+};
+
+template <auto verdict>
+constexpr auto sentence_of() {
+  constexpr Text text = verdict.reason();
+  Sentence<text.length> s;
+  for (int i = 0; i < text.length; ++i) s.text[i] = text.data[i];
+  return s;
+}
+
+template <Sentence reason>
+struct Refused {
+  static_assert(reason.text[0] == 0, "the layout operation has no result; the reason is in the template argument");
+};
+
+}  // namespace detail
+
+// The value of a constant verdict; a refusal stops the build.
+template <class T>
+consteval T require(const Verdict<T>& verdict) {
+  if (!verdict.ok()) detail::layout_verdict_is_a_refusal(verdict.why.reason, verdict.why.n);
+  return verdict.value;
+}
+
+// The same, with the sentence in the compiler's message.
+template <auto verdict>
+inline constexpr auto require_v = (sizeof(detail::Refused<detail::sentence_of<verdict>()>), verdict.value);
+
+}  // namespace warpfold::layout
