@@ -17,6 +17,42 @@ enum class Reason : uint8_t {
   offset_overflow,
   cosize_overflow,
   too_many_modes,
+  undecided,     // n = work allowed
+  not_a_layout,  // n = index, value there, value a layout would have
+  not_injective, // n = two indices, their offset
+  // Composition. witness = coordinate of B. n[7] = 1 + mode of a tiler, or 0
+  turns,    // n = mode of B, steps before the turn, steps that are left, A(B), what the layout gives
+  carries,  // n = t, P_t, largest carry sum, A(B), what the layout gives, the modes of B as bits
+  tiler_rank,
+  // Complement. n = sizes and strides of the chain
+  complement_negative,
+  complement_broadcast,
+  complement_chain,  // n = N, d of the mode before, N, d of the mode
+  complement_size,   // n = N, d of the last mode, M, N*d
+  // Division
+  lossy,            // n = extent before, N, d, index met not exactly once, 1 if repeated, nearest strides that tile
+  lossy_broadcast,  // n = N
+  // Inverses
+  left_inverse_chain,     // n = stride before, N before, stride
+  left_inverse_negative,  // n = stride
+  // Recast
+  recast_split,     // n = mode, size, stride, ratio
+  recast_gap,       // n = ratio
+  recast_negative,  // n = mode, stride
+  recast_width,     // n = bits, bits
+  // Swizzles and GF(2)
+  swizzle_range,    // n = B, M, S
+  swizzle_base,     // n = B, M, S, shift of the base
+  swizzle_ratio,    // n = bits from, bits to
+  not_linear_size,  // n = mode, size
+  not_linear,       // n = mode, mode, stride, stride
+  gf2_shape,        // n = columns of the first, rows of the second
+  gf2_singular,     // n = rank, size
+  not_one_swizzle,
+  // Slices and modes
+  mode_range,  // n = first mode, end, rank
+  coordinate,  // the coordinate is not nested like the shape
+  permutation_map,  // n = position, value, length
 };
 
 // What the parser wanted at the column of a syntax error.
@@ -50,10 +86,25 @@ constexpr std::string_view words(Expected expected) {
   return "";
 }
 
+// "mode 0", "modes 0 and 1", "modes 0, 1 and 3"
+constexpr void list_modes(Text& t, int64_t bits) {
+  int total = 0, done = 0;
+  for (int i = 0; i < max_leaves; ++i) total += static_cast<int>(bits >> i & 1);
+  t << (total == 1 ? "mode " : "modes ");
+  for (int i = 0; i < max_leaves; ++i) {
+    if ((bits >> i & 1) == 0) continue;
+    if (done > 0) t << (done + 1 == total ? " and " : ", ");
+    t << i;
+    ++done;
+  }
+  t << (total == 1 ? " of B carries" : " of B carry");
+}
+
 // The reason in one sentence with its numbers; empty for Reason::none.
 constexpr Text sentence(const Why& why) {
   Text t;
   const int64_t* n = why.n;
+  if (n[7] > 0) t << "mode " << n[7] - 1 << ": ";
   switch (why.reason) {
     case Reason::none: break;
     case Reason::syntax: t << "column " << n[0] << ": expected " << words(static_cast<Expected>(n[1])); break;
@@ -70,6 +121,90 @@ constexpr Text sentence(const Why& why) {
       t << "overflow: offsets from " << n[0] << " to " << n[1] << " span more than 64 bits";
       break;
     case Reason::too_many_modes: t << "the result needs more than " << n[0] << " modes"; break;
+    case Reason::undecided: t << "undecided: more than " << n[0] << " steps of search would be needed"; break;
+    case Reason::not_a_layout:
+      t << "not a layout: at index " << n[0] << " the value is " << n[1] << " but a layout would have " << n[2];
+      break;
+    case Reason::not_injective:
+      t << "not injective: indices " << n[0] << " and " << n[1] << " both have offset " << n[2];
+      break;
+    case Reason::turns:
+      t << "not composable: along mode " << n[0] << " of B, A turns after " << n[1] << " steps, which does not divide "
+        << n[2] << ": at coordinate " << why.witness << " A(B) = " << n[3] << " but the layout gives " << n[4];
+      break;
+    case Reason::carries:
+      t << "not composable: ";
+      list_modes(t, n[5]);
+      t << " past " << n[1] << " = P_" << n[0] << " of A: at coordinate " << why.witness << " A(B) = " << n[3]
+        << " but the layout gives " << n[4];
+      break;
+    case Reason::tiler_rank: t << "the tiler has " << n[0] << " modes, the layout only " << n[1]; break;
+    case Reason::complement_negative: t << "no complement: mode " << n[0] << ':' << n[1] << " runs backwards"; break;
+    case Reason::complement_broadcast:
+      t << "no complement: not injective, mode " << n[0] << ":0 stays at one offset";
+      break;
+    case Reason::complement_chain:
+      if (n[3] < n[0] * n[1])
+        t << "no complement: modes " << n[0] << ':' << n[1] << " and " << n[2] << ':' << n[3] << " overlap: " << n[0]
+          << '*' << n[1] << " = " << n[0] * n[1] << " does not divide " << n[3];
+      else
+        t << "no complement: " << n[0] << '*' << n[1] << " = " << n[0] * n[1] << " of mode " << n[0] << ':' << n[1]
+          << " does not divide the stride " << n[3] << " of mode " << n[2] << ':' << n[3];
+      break;
+    case Reason::complement_size:
+      t << "no complement: " << n[0] << '*' << n[1] << " = " << n[3] << " of mode " << n[0] << ':' << n[1]
+        << " does not divide " << n[2];
+      break;
+    case Reason::lossy:
+      t << "lossy: the tile's extent " << n[0] << " does not divide the stride " << n[2] << " of its mode " << n[1] << ':'
+        << n[2] << ", so index " << n[3] << (n[4] != 0 ? " is met twice" : " is missed");
+      if (n[5] > 0 && n[6] > 0)
+        t << "; strides " << n[5] << " and " << n[6] << " tile";
+      else if (n[5] > 0 || n[6] > 0)
+        t << "; stride " << n[5] + n[6] << " tiles";
+      break;
+    case Reason::lossy_broadcast: t << "lossy: mode " << n[0] << ":0 of the tile meets index 0 " << n[0] << " times"; break;
+    case Reason::left_inverse_chain:
+      t << "no left inverse of this form: after mode " << n[1] << ':' << n[0] << " the stride " << n[2]
+        << " is not a multiple of " << n[0] << " of at least " << n[0] * n[1];
+      break;
+    case Reason::left_inverse_negative: t << "no left inverse: stride " << n[0] << " is not positive"; break;
+    case Reason::recast_split:
+      t << "cannot recast: mode " << n[0] << ", " << n[1] << ':' << n[2] << ", does not split into groups of " << n[3];
+      break;
+    case Reason::recast_gap:
+      t << "cannot recast: the elements do not fill groups of " << n[0] << " neighbouring offsets";
+      break;
+    case Reason::recast_negative: t << "cannot recast: mode " << n[0] << " has the negative stride " << n[1]; break;
+    case Reason::recast_width: t << "cannot recast between " << n[0] << " and " << n[1] << " bits"; break;
+    case Reason::swizzle_range:
+      t << "Sw<" << n[0] << ',' << n[1] << ',' << n[2] << "> is no swizzle: B and M are at least 0, |S| at least B, and "
+        << "B + M + |S| at most 62";
+      break;
+    case Reason::swizzle_base:
+      t << "Sw<" << n[0] << ',' << n[1] << ',' << n[2] << "> moves to the base " << n[3]
+        << ": the elements are wider than the swizzle's unit";
+      break;
+    case Reason::swizzle_ratio:
+      t << "a swizzle cannot be recast from " << n[0] << " to " << n[1] << " bits: the ratio is no power of two";
+      break;
+    case Reason::not_linear_size:
+      t << "not linear over GF(2): mode " << n[0] << " has size " << n[1] << ", which is no power of two";
+      break;
+    case Reason::not_linear:
+      t << "not linear over GF(2): " << n[2] << " of mode " << n[0] << " and " << n[3] << " of mode " << n[1]
+        << " share a bit, so their sum carries";
+      break;
+    case Reason::gf2_shape: t << "the product needs " << n[0] << " rows, the second matrix has " << n[1]; break;
+    case Reason::gf2_singular: t << "no inverse: rank " << n[0] << " of " << n[1]; break;
+    case Reason::not_one_swizzle: t << "this GF(2) map is not one Sw<B,M,S>"; break;
+    case Reason::mode_range:
+      t << "modes " << n[0] << " to " << n[1] << " are no range of the " << n[2] << " modes";
+      break;
+    case Reason::coordinate: t << "coordinate " << why.witness << " is not nested like the shape"; break;
+    case Reason::permutation_map:
+      t << "entry " << n[0] << " of the map is " << n[1] << "; it must lie in [1, " << n[2] << ']';
+      break;
   }
   return t;
 }

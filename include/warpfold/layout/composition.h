@@ -1,0 +1,296 @@
+// Composition A o B: the layout R that refines B's modes with R(x) = A(B(x)) for every x, decided exactly.
+//
+// Let A be coalesced with prefix products P_t = M_0*...*M_(t-1) and gaps g_t = M_(t-1)*d_(t-1) - d_t, none of them 0.
+// Then A(x) = d_0*x - sum_t g_t*floor(x/P_t), and for modes (n_k):(r_k) the candidate R = (n_k):(A(r_k)) is right iff
+//     sum_t g_t * floor(sum_k x_k*(r_k mod P_t) / P_t) = 0   for all coordinates x.
+// If all gaps have one sign nothing cancels, and that is: sum_k (n_k-1)*(r_k mod P_t) < P_t for every t: O(rank^2)
+// and no enumeration. With mixed signs this is sufficient; where it fails the sum is searched for a coordinate with
+// another value, in at most `work` steps (x_k > P_t repeats what x_k <= P_t showed).
+//
+// A mode N:r of B that crosses a boundary is cut into the coarsest pieces: n:r with n the first x at which A(x*r) is
+// no longer x*A(r). A layout must turn exactly there, so n must divide N; this refinement is unique.
+//
+// A is the extended function: its last mode continues past the size. `in_domain` says whether it had to.
+#pragma once
+
+#include "warpfold/layout/recognise.h"
+
+namespace warpfold::layout {
+
+// f^(x), or false when it does not fit 64 bits.
+WF_HD constexpr bool extended_checked(const Layout& l, int64_t x, int64_t& offset) {
+  offset = 0;
+  for (int i = 0; i + 1 < l.leaves(); ++i) {
+    const int64_t rest = floor_div(x, l.shape[i]);
+    if (!checked_mul_add(x - rest * l.shape[i], l.stride[i], offset)) return false;
+    x = rest;
+  }
+  return l.leaves() == 0 || checked_mul_add(x, l.stride[l.leaves() - 1], offset);
+}
+
+// Are all values of b indices of a, so that a is not continued past its size?
+WF_HD constexpr bool in_domain(const Layout& a, const Layout& b) { return b.lowest() >= 0 && b.highest() < a.size(); }
+
+namespace detail {
+
+// Where A turns: prefix products and gaps of a coalesced A.
+struct Boundaries {
+  int count = 0;
+  int64_t prefix[max_leaves] = {};  // P_(t+1)
+  int64_t gap[max_leaves] = {};     // g_(t+1)
+  bool positive = false, negative = false;
+
+  WF_HD constexpr bool one_sign() const { return !(positive && negative); }
+};
+
+// One mode of the refinement of B.
+struct Piece {
+  int64_t size, step;  // size:step, a part of leaf `leaf` of B
+  int64_t place;       // x_leaf grows by this when the piece's coordinate grows by one
+  int leaf;
+};
+
+// Remainders and quotients of sum_k x_k*(r_k mod P_t) by P_t, kept apart so that nothing overflows.
+struct Carries {
+  uint64_t rest[max_leaves] = {};
+  int64_t quotient[max_leaves] = {};
+};
+
+struct Composer {
+  const Layout& a;  // coalesced
+  const Layout& b;
+  int64_t work;
+  Boundaries at = {};
+  Piece pieces[max_leaves] = {};
+  int count = 0;
+  int64_t most[max_leaves] = {};  // most[t]: largest sum_k x_k*(r_k mod P_t), cut off at int64_largest
+  Why why = {};
+
+  WF_HD constexpr bool fail(const Why& reason) {
+    why = reason;
+    return false;
+  }
+
+  WF_HD constexpr bool find_boundaries() {
+    int64_t prefix = 1;
+    for (int t = 0; t + 1 < a.leaves(); ++t) {
+      prefix *= a.shape[t];
+      int64_t gap = 0;
+      if (!checked_mul(a.shape[t], a.stride[t], gap) || a.stride[t + 1] == int64_lowest ||
+          !checked_add(gap, -a.stride[t + 1], gap))
+        return fail(because(Reason::offset_overflow, t, a.shape[t] + 1, a.stride[t]));
+      at.prefix[t] = prefix;
+      at.gap[t] = gap;
+      (gap > 0 ? at.positive : at.negative) = true;
+    }
+    at.count = a.leaves() > 0 ? a.leaves() - 1 : 0;
+    return true;
+  }
+
+  WF_HD constexpr void advance(Carries& c, int64_t step, int64_t times) const {
+    for (int t = 0; t < at.count; ++t) {
+      const uint64_t p = static_cast<uint64_t>(at.prefix[t]);
+      c.rest[t] += static_cast<uint64_t>(floor_mod(step, at.prefix[t])) * static_cast<uint64_t>(times);
+      while (c.rest[t] >= p) {
+        c.rest[t] -= p;
+        ++c.quotient[t];
+      }
+    }
+  }
+  // Does sum_t g_t*quotient_t vanish? Sums past 64 bits count as not.
+  WF_HD constexpr bool cancels(const Carries& c) const {
+    int64_t sum = 0;
+    for (int t = 0; t < at.count; ++t)
+      if (!checked_mul_add(at.gap[t], c.quotient[t], sum)) return false;
+    return sum == 0;
+  }
+
+  // The first x in [1, size] at which A(x*step) is not x*A(step); `size` when there is none before.
+  WF_HD constexpr int64_t straight_run(int64_t step, int64_t size) {
+    int64_t run = size;
+    for (int t = 0; t < at.count; ++t) {
+      const int64_t rho = floor_mod(step, at.prefix[t]);
+      if (rho == 0) continue;
+      const int64_t n = ceil_div(at.prefix[t], rho);
+      if (n < run) run = n;
+    }
+    if (run == size || at.one_sign()) return run;
+    Carries c;
+    advance(c, step, run);  // run*rho < 2*P_t
+    const int64_t last = at.prefix[at.count - 1];
+    for (; run < size && run <= last && cancels(c); ++run) {
+      if (--work < 0) return 0;
+      advance(c, step, 1);
+    }
+    return run > last ? size : run;
+  }
+
+  WF_HD constexpr bool add_piece(int64_t size, int64_t step, int64_t place, int leaf) {
+    if (count == max_leaves) return fail(because(Reason::too_many_modes, max_leaves));
+    pieces[count++] = {size, step, place, leaf};
+    for (int t = 0; t < at.count; ++t) {
+      const int64_t rho = floor_mod(step, at.prefix[t]);
+      if (rho != 0 && !checked_mul_add(size - 1, rho, most[t])) most[t] = int64_largest;
+    }
+    return true;
+  }
+
+  // Cuts leaf k of B into the coarsest pieces on which A is straight.
+  WF_HD constexpr bool cut(int k) {
+    int64_t rest = b.shape[k], step = b.stride[k], place = 1;
+    while (true) {
+      const int64_t n = rest == 1 ? 1 : straight_run(step, rest);
+      if (n == 0) return fail(because(Reason::undecided, default_work));
+      if (n >= rest) return add_piece(rest, step, place, k);
+      if (!divides(n, rest)) return fail_turn(k, n, rest, step, place);
+      if (!add_piece(n, step, place, k)) return false;
+      rest = divide_positive(rest, n);
+      step *= n;
+      place *= n;
+    }
+  }
+
+  WF_HD constexpr bool fail_turn(int k, int64_t n, int64_t rest, int64_t step, int64_t place) {
+    int64_t there = 0, once = 0, expected = 0;
+    why = because(Reason::turns, k, n, rest);
+    extended_checked(a, n * step, there);
+    extended_checked(a, step, once);
+    checked_mul(once, n, expected);
+    why.n[3] = there;
+    why.n[4] = expected;
+    why.witness.profile = b.profile;
+    why.witness.value[k] = n * place;
+    return false;
+  }
+
+  // Refuses with the coordinate given by one digit a piece.
+  WF_HD constexpr bool fail_carry(int t, const int64_t* digit) {
+    int64_t input = 0, there = 0, given = 0, leaves = 0;
+    why = because(Reason::carries, t + 1, at.prefix[t], most[t]);
+    why.witness.profile = b.profile;
+    for (int p = 0; p < count; ++p) {
+      int64_t once = 0;
+      extended_checked(a, pieces[p].step, once);
+      given += digit[p] * once;
+      input += digit[p] * pieces[p].step;
+      why.witness.value[pieces[p].leaf] += digit[p] * pieces[p].place;
+      if (digit[p] != 0) leaves |= int64_t{1} << pieces[p].leaf;
+    }
+    extended_checked(a, input, there);
+    why.n[3] = there;
+    why.n[4] = given;
+    why.n[5] = leaves;
+    return false;
+  }
+
+  // Mixed signs: looks for digits of pieces [0, p) that leave a carry which does not cancel.
+  WF_HD constexpr bool find_carry(int p, const Carries& carried, int64_t* digit) {
+    if (p == 0) return !cancels(carried);
+    Carries c = carried;
+    const int64_t bound = at.prefix[at.count - 1];
+    for (int64_t x = 0; x < pieces[p - 1].size && x <= bound && work > 0; ++x) {
+      digit[p - 1] = x;
+      --work;
+      if (find_carry(p - 1, c, digit)) return true;
+      if (still(pieces[p - 1].step)) break;
+      advance(c, pieces[p - 1].step, 1);
+    }
+    digit[p - 1] = 0;
+    return false;
+  }
+  // Does a step add to no carry that can occur?
+  WF_HD constexpr bool still(int64_t step) const {
+    for (int t = 0; t < at.count; ++t)
+      if (most[t] >= at.prefix[t] && floor_mod(step, at.prefix[t]) != 0) return false;
+    return true;
+  }
+
+  // Do all pieces together stay straight?
+  WF_HD constexpr bool joint() {
+    for (int t = 0; t < at.count; ++t) {
+      if (most[t] < at.prefix[t]) continue;
+      int64_t digit[max_leaves] = {};
+      if (at.one_sign()) {
+        for (int p = 0; p < count; ++p)
+          if (floor_mod(pieces[p].step, at.prefix[t]) != 0) digit[p] = pieces[p].size - 1;
+        return fail_carry(t, digit);
+      }
+      if (find_carry(count, Carries{}, digit)) return fail_carry(t, digit);
+      return work > 0 || fail(because(Reason::undecided, default_work));
+    }
+    return true;
+  }
+
+  WF_HD constexpr Verdict<Layout> refined() {
+    LayoutBuilder builder;
+    for (int p = 0; p < count; ++p) {
+      const int leaf = pieces[p].leaf;
+      const bool first = p == 0 || pieces[p - 1].leaf != leaf;
+      const bool last = p + 1 == count || pieces[p + 1].leaf != leaf;
+      for (int i = 0; first && i < b.profile.open[leaf]; ++i) builder.begin();
+      if (first && !last) builder.begin();
+      int64_t stride = 0;
+      if (!extended_checked(a, pieces[p].step, stride)) {
+        if (pieces[p].size > 1)
+          return refuse<Layout>(because(Reason::offset_overflow, leaf, pieces[p].size, pieces[p].step));
+        stride = 0;
+      }
+      builder.add(pieces[p].size, stride);
+      if (last && !first) builder.end();
+      for (int i = 0; last && i < b.profile.close[leaf]; ++i) builder.end();
+    }
+    return checked(builder);
+  }
+};
+
+}  // namespace detail
+
+inline constexpr int64_t composition_work = default_work;
+
+WF_HD constexpr Verdict<Layout> compose(const Layout& a, const Layout& b, int64_t work = composition_work) {
+  const Layout straight = a.leaves() == 0 ? make_layout(1, 0) : coalesce_extended(a);
+  detail::Composer composer{straight, b, work};
+  if (!composer.find_boundaries()) return refuse<Layout>(composer.why);
+  for (int k = 0; k < b.leaves(); ++k)
+    if (!composer.cut(k)) return refuse<Layout>(composer.why);
+  if (!composer.joint()) return refuse<Layout>(composer.why);
+  return composer.refined();
+}
+
+// Some layout with the function A(B(x)), even if it does not refine B's modes: what is left when `compose` refuses.
+// B's own canonical form is tried first, then the values are recognised, if there are at most `work` of them.
+WF_HD constexpr Verdict<Layout> compose_flat(const Layout& a, const Layout& b, int64_t work = default_work) {
+  const Verdict<Layout> merged = compose(a, coalesce(b), work);
+  if (merged.ok()) return accept(coalesce(merged.value));
+  if (b.size() > work) return refuse<Layout>(because(Reason::undecided, work));
+  const auto f = [&](int64_t x) {
+    int64_t offset = 0;
+    extended_checked(a, b(x), offset);
+    return offset;
+  };
+  return recognise_function(f, b.size());
+}
+
+// Mode by mode: mode m of A composed with mode m of the tiler; further modes of A stay. A tiler <3:4,8:2> is the
+// layout (3,8):(4,2).
+WF_HD constexpr Verdict<Layout> compose_modes(const Layout& a, const Layout& tiler) {
+  if (tiler.rank() > a.rank()) return refuse<Layout>(because(Reason::tiler_rank, tiler.rank(), a.rank()));
+  LayoutBuilder builder;
+  builder.begin();
+  for (int m = 0; m < a.rank(); ++m) {
+    if (m >= tiler.rank()) {
+      builder.append(a.mode(m));
+      continue;
+    }
+    Verdict<Layout> part = compose(a.mode(m), tiler.mode(m));
+    if (!part.ok()) {
+      part.why.n[7] = m + 1;
+      return part;
+    }
+    builder.append(part.value);
+  }
+  builder.end();
+  return checked(builder);
+}
+
+}  // namespace warpfold::layout
