@@ -1,26 +1,14 @@
 // A tile in shared memory: a layout that gives each coordinate its element, and a swizzle of the byte addresses.
 //
-// Sw<B,M,S> maps byte x to x ^ ((x >> S) & mask), mask = (2^B - 1) << M: it XORs B bits from M + S on into the bits
-// from M on. TMA and WGMMA know four of them, all with M = 4 and S = 3: 16-byte units, permuted inside a span of
-// 16, 32, 64 or 128 bytes by the number of the 128-byte row. The chip applies them to the absolute shared address,
-// so a tile starts on a multiple of the pattern's 8 spans for its offsets to be swizzled alike.
+// TMA and WGMMA know four swizzles, all with M = 4 and S = 3: 16-byte units, permuted inside a span of 16, 32, 64 or
+// 128 bytes by the number of the 128-byte row. The chip applies them to the absolute shared address, so a tile
+// starts on a multiple of the pattern's 8 spans for its offsets to be swizzled alike.
 #pragma once
 
 #include "warpfold/layout/hardware/verdict.h"
+#include "warpfold/layout/swizzle.h"
 
 namespace warpfold::layout::hardware {
-
-struct Swizzle {
-  int bits = 0;
-  int base = 4;
-  int shift = 3;
-
-  WF_HD constexpr int64_t operator()(int64_t x) const {
-    const int64_t mask = ((int64_t{1} << bits) - 1) << base;
-    return x ^ ((x >> shift) & mask);
-  }
-  constexpr bool operator==(const Swizzle&) const = default;
-};
 
 enum class SwizzleMode : uint8_t { none, b32, b64, b128 };
 
