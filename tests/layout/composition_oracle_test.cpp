@@ -81,7 +81,7 @@ TEST(CompositionOracle, RandomPairs) {
   Tally tally;
   std::mt19937_64 random(20240607);
   const auto pick = [&](int64_t low, int64_t high) { return std::uniform_int_distribution<int64_t>(low, high)(random); };
-  for (int i = 0; i < 100'000; ++i) {
+  for (int i = 0; i < 400'000; ++i) {
     const int kind = i % 5;  // permuted, padded, broadcast, mixed signs, anything
     const int rank = static_cast<int>(pick(1, 4));
     std::vector<int64_t> shape, stride(rank), order(rank);

@@ -81,6 +81,28 @@ WF_HD constexpr Verdict<Layout> left_inverse(const Layout& l) {
   return checked(detail::from_modes(modes, count));
 }
 
+// The coordinate with this offset, the largest stride taking its digit first. Also for layouts without an inverse
+// layout, such as rows with gaps; right whenever each stride exceeds what the smaller ones reach together.
+WF_HD constexpr Verdict<IntTuple> coordinate_of_offset(const Layout& l, int64_t offset) {
+  IntTuple c;
+  c.profile = l.profile;
+  int64_t rest = offset;
+  bool used[max_leaves] = {};
+  for (int k = 0; k < l.leaves(); ++k) {
+    int largest = -1;
+    for (int i = 0; i < l.leaves(); ++i)
+      if (!used[i] && (largest < 0 || l.stride[i] > l.stride[largest])) largest = i;
+    used[largest] = true;
+    const int64_t d = l.stride[largest], most = l.shape[largest] - 1;
+    if (d <= 0 || rest < 0) continue;
+    const int64_t digit = divide_positive(rest, d);
+    c.value[largest] = digit < most ? digit : most;
+    rest -= c.value[largest] * d;
+  }
+  if (rest != 0) return refuse<IntTuple>(because(Reason::no_coordinate, offset, rest));
+  return accept(c);
+}
+
 // The layout of all indices that move nothing: the stride-0 modes of l with their places. L(N(i)) = 0.
 WF_HD constexpr Layout nullspace(const Layout& l) {
   Layout modes;

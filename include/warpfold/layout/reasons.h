@@ -35,6 +35,7 @@ enum class Reason : uint8_t {
   // Inverses
   left_inverse_chain,     // n = stride before, N before, stride
   left_inverse_negative,  // n = stride
+  no_coordinate,          // n = offset, rest
   // Recast
   recast_split,     // n = mode, size, stride, ratio
   recast_gap,       // n = ratio
@@ -169,6 +170,7 @@ constexpr Text sentence(const Why& why) {
         << " is not a multiple of " << n[0] << " of at least " << n[0] * n[1];
       break;
     case Reason::left_inverse_negative: t << "no left inverse: stride " << n[0] << " is not positive"; break;
+    case Reason::no_coordinate: t << "no coordinate has offset " << n[0] << ": " << n[1] << " is left over"; break;
     case Reason::recast_split:
       t << "cannot recast: mode " << n[0] << ", " << n[1] << ':' << n[2] << ", does not split into groups of " << n[3];
       break;

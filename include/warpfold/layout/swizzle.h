@@ -51,6 +51,11 @@ struct ComposedLayout {
   WF_HD constexpr int64_t size() const { return layout.size(); }
   WF_HD constexpr int64_t operator()(int64_t x) const { return swizzle(offset + layout(x)); }
   WF_HD constexpr int64_t operator()(const IntTuple& c) const { return swizzle(offset + layout(c)); }
+  template <class... Numbers>
+    requires(sizeof...(Numbers) >= 1)
+  WF_HD constexpr int64_t operator()(int64_t first, Numbers... rest) const {
+    return (*this)(ints(first, rest...));
+  }
   constexpr bool operator==(const ComposedLayout&) const = default;
 };
 

@@ -1,0 +1,45 @@
+#include "cli/layout/common.h"
+
+namespace warpfold::cli::layout_tool {
+
+using namespace layout;
+
+Layout read_layout(std::string_view name, const std::string& text) {
+  return read_argument(name, text, parse_layout(text));
+}
+
+ComposedLayout read_composed(std::string_view name, const std::string& text) {
+  return read_argument(name, text, parse_composed(text));
+}
+
+IntTuple read_tuple(std::string_view name, const std::string& text) {
+  return read_argument(name, text, parse_tuple(text));
+}
+
+Verdict<Tiler> parse_tiler(std::string_view text) {
+  Cursor cursor{text};
+  Tiler tiler;
+  if (!cursor.take('<')) {
+    if (!cursor.layout(tiler.layout) || !cursor.at_end()) return refuse<Tiler>(cursor.why);
+    return accept(tiler);
+  }
+  tiler.by_mode = true;
+  LayoutBuilder builder;
+  builder.begin();
+  do {
+    Layout mode;
+    if (!cursor.layout(mode)) return refuse<Tiler>(cursor.why);
+    builder.append(mode);
+  } while (cursor.take(','));
+  builder.end();
+  if (!cursor.take('>') && !cursor.want(Expected::tiler)) return refuse<Tiler>(cursor.why);
+  if (!cursor.at_end()) return refuse<Tiler>(cursor.why);
+  const Verdict<Layout> modes = checked(builder);
+  if (!modes.ok()) return refuse<Tiler>(modes.why);
+  tiler.layout = modes.value;
+  return accept(tiler);
+}
+
+std::string_view grade_name(Grade grade) { return grade == Grade::padded ? "padded" : "exact"; }
+
+}  // namespace warpfold::cli::layout_tool

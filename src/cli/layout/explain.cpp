@@ -1,0 +1,153 @@
+// `warpfold layout explain`: every step of a composition, complement or division with its numbers.
+#include <cstdio>
+#include <memory>
+
+#include "cli/layout/common.h"
+
+namespace warpfold::cli::layout_tool {
+
+using namespace layout;
+
+namespace {
+
+void say(const std::string& line) { std::printf("%s\n", line.c_str()); }
+std::string number(int64_t n) { return std::to_string(n); }
+std::string pair(int64_t size, int64_t stride) { return number(size) + ":" + number(stride); }
+
+void explain_boundaries(const detail::Composer& composer) {
+  const detail::Boundaries& at = composer.at;
+  if (at.count == 0) return say("  A is one mode: it never turns, so every B composes");
+  for (int t = 0; t < at.count; ++t)
+    say("  P_" + number(t + 1) + " = " + number(at.prefix[t]) + ", gap g_" + number(t + 1) + " = " +
+        number(composer.a.shape[t]) + "*" + number(composer.a.stride[t]) + " - " + number(composer.a.stride[t + 1]) +
+        " = " + number(at.gap[t]));
+  say(at.one_sign() ? "  the gaps have one sign: nothing cancels, and the carry test below is exact"
+                    : "  the gaps have both signs: a carry may cancel, so a failed carry test is decided by search");
+}
+
+void explain_pieces(const detail::Composer& composer, const Layout& b) {
+  for (int p = 0; p < composer.count; ++p) {
+    const detail::Piece& piece = composer.pieces[p];
+    int64_t stride = 0;
+    extended_checked(composer.a, piece.step, stride);
+    const bool whole = piece.size == b.shape[piece.leaf];
+    say("  mode " + number(piece.leaf) + " of B, " + pair(b.shape[piece.leaf], b.stride[piece.leaf]) +
+        (whole ? "" : ", cut: " + pair(piece.size, piece.step)) + "  ->  " + number(piece.size) + " : A(" +
+        number(piece.step) + ") = " + pair(piece.size, stride));
+  }
+}
+
+void explain_carries(const detail::Composer& composer) {
+  for (int t = 0; t < composer.at.count; ++t) {
+    std::string sum;
+    for (int p = 0; p < composer.count; ++p) {
+      const detail::Piece& piece = composer.pieces[p];
+      const int64_t rho = floor_mod(piece.step, composer.at.prefix[t]);
+      if (rho == 0 || piece.size == 1) continue;
+      sum += (sum.empty() ? "" : " + ") + number(piece.size - 1) + "*" + number(rho);
+    }
+    const bool fits = composer.most[t] < composer.at.prefix[t];
+    say("  t = " + number(t + 1) + ": " + (sum.empty() ? "0" : sum + " = " + number(composer.most[t])) +
+        (fits ? " < " : " >= ") + number(composer.at.prefix[t]) + (fits ? ", no carry" : ", carries"));
+  }
+}
+
+Verdict<Layout> explain_compose(const Layout& a, const Layout& b) {
+  say("compose A o B = R with R(x) = A(B(x))");
+  say("  A = " + print(a) + "\n  B = " + print(b));
+  const Layout straight = a.leaves() == 0 ? make_layout(1, 0) : coalesce_extended(a);
+  say("1. coalesce A: " + print(straight));
+  detail::Composer composer{straight, b, composition_work};
+  bool good = composer.find_boundaries();
+  explain_boundaries(composer);
+  say("2. cut B's modes where A turns: n = min over t of ceil(P_t / (r mod P_t)) must divide N");
+  for (int k = 0; good && k < b.leaves(); ++k) good = composer.cut(k);
+  explain_pieces(composer, b);
+  const Verdict<Layout> v = compose(a, b);
+  if (good) {
+    say("3. all modes together must not carry: sum of (n-1)*(r mod P_t) < P_t");
+    explain_carries(composer);
+  }
+  if (!v.ok()) {
+    say("refused: " + std::string(v.reason().view()));
+    const Verdict<Layout> flattened = compose_flat(a, b);
+    if (flattened.ok()) say("the function is the layout " + print(flattened.value) + ", which does not refine B's modes");
+    return v;
+  }
+  say("R = " + print(v.value));
+  if (!in_domain(a, b))
+    say("  B reaches " + number(b.lowest()) + ".." + number(b.highest()) + ", outside [0," + number(a.size()) +
+        "): A's last mode is continued");
+  return v;
+}
+
+Verdict<Layout> explain_complement(const Layout& a, int64_t m) {
+  say("complement of A = " + print(a) + " in [0," + number(m) + ")");
+  const Layout sorted = sort_modes(a);
+  say("1. sort A by stride: " + print(sorted));
+  say("2. the chain 1 | d_0 | N_0*d_0 | d_1 | ... | M; the quotients are the sizes");
+  int64_t extent = 1;
+  for (int i = 0; i < sorted.leaves() && sorted.shape[0] > 1; ++i) {
+    const int64_t n = sorted.shape[i], d = sorted.stride[i];
+    const bool divides_it = d > 0 && divides(extent, d);
+    say("  " + number(extent) + (divides_it ? " | " : " does not divide ") + number(d) +
+        (divides_it ? ": free " + pair(d / extent, extent) + ", then A's " + pair(n, d) + " up to " + number(n * d) : ""));
+    if (!divides_it) break;
+    extent = n * d;
+  }
+  const Verdict<Layout> v = complement(a, m);
+  if (v.ok()) {
+    say("  " + number(extent) + " | " + number(m) + ": free " + pair(m / extent, extent));
+    say("B = " + print(v.value));
+  } else {
+    say("refused: " + std::string(v.reason().view()));
+  }
+  return v;
+}
+
+void explain_divide(const Layout& a, const Layout& b) {
+  say("divide A / B = A o (B, complement(B, |A|))");
+  say("  A = " + print(a) + ", |A| = " + number(a.size()) + "\n  B = " + print(b));
+  Verdict<Layout> rest = explain_complement(b, a.size());
+  const Verdict<Layout> v = divide(a, b);
+  if (!rest.ok() && v.grade == Grade::padded && v.ok()) {
+    rest = detail::complement_of_sorted(sort_modes(b), a.size(), true);
+    say("padded: " + number(a.size()) + " rounds up to " + number(rest->size() * b.size()) + "; B* = " + print(rest.value));
+  }
+  if (rest.ok()) {
+    LayoutBuilder both;
+    both.begin();
+    both.append(b);
+    both.append(rest.value);
+    both.end();
+    explain_compose(a, both.layout());
+  }
+  if (!v.ok()) throw CommandError{1, std::string(v.reason().view())};
+  say("A / B = " + print(v.value) + "   (" + std::string(grade_name(v.grade)) + ")");
+}
+
+}  // namespace
+
+void add_explain_command(CLI::App& app) {
+  struct Arguments {
+    std::string op, a, b;
+  };
+  const auto x = std::make_shared<Arguments>();
+  CLI::App* sub = app.add_subcommand("explain", "each step of compose A B, divide A B or complement A M");
+  sub->add_option("op", x->op)->required()->check(CLI::IsMember({"compose", "divide", "complement"}));
+  sub->add_option("A", x->a, "a layout")->required();
+  sub->add_option("B", x->b, "a layout, or M for complement")->required();
+  sub->callback([x] {
+    const Layout a = read_layout("A", x->a);
+    if (x->op == "complement") {
+      const IntTuple m = read_tuple("M", x->b);
+      answer(explain_complement(a, m.value[0]));
+      return;
+    }
+    const Layout b = read_layout("B", x->b);
+    if (x->op == "divide") return explain_divide(a, b);
+    answer(explain_compose(a, b));
+  });
+}
+
+}  // namespace warpfold::cli::layout_tool
