@@ -85,9 +85,9 @@ WF_HD constexpr Verdict<BankReport> bank_conflicts(SharedAccess access, const By
   int64_t address[32] = {};
   for (int lane = 0; lane < shape.lanes; ++lane) {
     address[lane] = byte_of_lane(lane);
-    if (address[lane] < 0) return refuse<BankReport>(broken(Rule::access_negative, lane, address[lane]));
+    if (address[lane] < 0) return illegal<BankReport>(broken(Rule::access_negative, lane, address[lane]));
     if (address[lane] % shape.bytes != 0)
-      return refuse<BankReport>(broken(Rule::access_misaligned, lane, shape.bytes, address[lane]));
+      return illegal<BankReport>(broken(Rule::access_misaligned, lane, shape.bytes, address[lane]));
   }
   BankReport report;
   report.phases = report.ideal = shape.phases();
@@ -101,7 +101,7 @@ WF_HD constexpr Verdict<BankReport> bank_conflicts(SharedAccess access, const By
     report.worst_phase = phase;
     report.worst_bank = bank;
   }
-  return accept(report);
+  return legal(report);
 }
 
 // The access of a tile in which lane l asks for the bytes from element lanes(l) of the unswizzled tile on.
@@ -117,7 +117,7 @@ struct LaneBytes {
 WF_HD constexpr Verdict<BankReport> bank_conflicts(SharedAccess access, const Layout& lanes, const Swizzle& swizzle,
                                                    int element_bytes, int64_t start = 0) {
   if (lanes.size() < shape_of(access).lanes)
-    return refuse<BankReport>(broken(Rule::access_lanes, shape_of(access).lanes, lanes.size()));
+    return illegal<BankReport>(broken(Rule::access_lanes, shape_of(access).lanes, lanes.size()));
   return bank_conflicts(access, LaneBytes{lanes, swizzle, element_bytes, start});
 }
 

@@ -36,24 +36,24 @@ WF_HD constexpr int distinct(const int64_t* x, int count, int64_t unit) {
 template <class ByteOfLane>
 WF_HD constexpr Verdict<CoalescingReport> coalescing(int width, const ByteOfLane& byte_of_lane) {
   if (width != 1 && width != 2 && width != 4 && width != 8 && width != 16)
-    return refuse<CoalescingReport>(broken(Rule::access_width, width));
+    return illegal<CoalescingReport>(broken(Rule::access_width, width));
   int64_t byte[32] = {};
   for (int lane = 0; lane < 32; ++lane) {
     byte[lane] = byte_of_lane(lane);
     if (floor_mod(byte[lane], width) != 0)
-      return refuse<CoalescingReport>(broken(Rule::access_misaligned, lane, width, byte[lane]));
+      return illegal<CoalescingReport>(broken(Rule::access_misaligned, lane, width, byte[lane]));
   }
   CoalescingReport report;
   report.sectors = detail::distinct(byte, 32, 32);
   report.lines = detail::distinct(byte, 32, 128);
   report.bytes = int64_t{width} * detail::distinct(byte, 32, width);
   report.ideal_sectors = static_cast<int>(ceil_div(report.bytes, 32));
-  return accept(report);
+  return legal(report);
 }
 
 // Lane l asks for the bytes from element lanes(l) on.
 WF_HD constexpr Verdict<CoalescingReport> coalescing(int width, const Layout& lanes, int element_bytes) {
-  if (lanes.size() < 32) return refuse<CoalescingReport>(broken(Rule::access_lanes, 32, lanes.size()));
+  if (lanes.size() < 32) return illegal<CoalescingReport>(broken(Rule::access_lanes, 32, lanes.size()));
   return coalescing(width, [&](int lane) { return lanes(lane) * element_bytes; });
 }
 

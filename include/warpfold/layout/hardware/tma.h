@@ -156,20 +156,20 @@ WF_HD constexpr Why split_mode(const Layout& global, const Layout& tile, int m, 
 // A refusal says which rule of tensor maps, or of their gapless order, the tile breaks.
 WF_HD constexpr Verdict<TileMap> tile_map(const Layout& global, const SharedTile& tile, int64_t address = 0) {
   const int modes = global.rank();
-  if (tile.layout.rank() != modes) return refuse<TileMap>(broken(Rule::tma_tile_modes, modes, tile.layout.rank()));
+  if (tile.layout.rank() != modes) return illegal<TileMap>(broken(Rule::tma_tile_modes, modes, tile.layout.rank()));
   TileMap result;
   TensorMap& map = result.map;
   map.element_bytes = tile.element_bytes;
   map.address = address;
   if (!mode_of(tile.swizzle, map.swizzle))
-    return refuse<TileMap>(broken(Rule::tma_swizzle, tile.swizzle.bits, tile.swizzle.base, tile.swizzle.shift));
+    return illegal<TileMap>(broken(Rule::tma_swizzle, tile.swizzle.bits, tile.swizzle.base, tile.swizzle.shift));
 
   // Coalesced mode by mode: fewer dimensions, and a tile mode that runs on is seen to be one step.
   const Layout simple_global = coalesce_modes(global), simple_tile = coalesce_modes(tile.layout);
   detail::TmaDimensions dims;
   for (int m = 0; m < modes; ++m)
     if (const Why why = detail::split_mode(simple_global, simple_tile, m, dims); why.rule != Rule::none)
-      return refuse<TileMap>(why);
+      return illegal<TileMap>(why);
 
   // Box dimensions by stride in the tile, then those that the box does not run along.
   int64_t written = 1;
@@ -184,7 +184,7 @@ WF_HD constexpr Verdict<TileMap> tile_map(const Layout& global, const SharedTile
       if (next < 0 || (rank < box_dims && dims.list[i].shared < dims.list[next].shared)) next = i;
     }
     const detail::TmaDimension& d = dims.list[next];
-    if (rank < box_dims && d.shared != written) return refuse<TileMap>(broken(Rule::tma_tile_gap, written, d.shared));
+    if (rank < box_dims && d.shared != written) return illegal<TileMap>(broken(Rule::tma_tile_gap, written, d.shared));
     used[next] = true;
     written *= d.box;
     if (rank >= max_tma_rank) continue;
@@ -195,8 +195,8 @@ WF_HD constexpr Verdict<TileMap> tile_map(const Layout& global, const SharedTile
     result.step[rank] = d.step;
   }
   map.rank = rank == 0 ? 1 : rank;
-  if (const Why why = check(map); why.rule != Rule::none) return refuse<TileMap>(why);
-  return accept(result);
+  if (const Why why = check(map); why.rule != Rule::none) return illegal<TileMap>(why);
+  return legal(result);
 }
 
 }  // namespace warpfold::layout::hardware

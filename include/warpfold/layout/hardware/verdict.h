@@ -196,14 +196,14 @@ struct Verdict {
 };
 
 template <class T>
-WF_HD constexpr Verdict<T> refuse(const Why& why) {
+WF_HD constexpr Verdict<T> illegal(const Why& why) {
   Verdict<T> v;
   v.why = why;
   return v;
 }
 
 template <class T>
-WF_HD constexpr Verdict<T> accept(const T& value) {
+WF_HD constexpr Verdict<T> legal(const T& value) {
   Verdict<T> v;
   v.value = value;
   return v;

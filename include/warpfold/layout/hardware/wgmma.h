@@ -122,12 +122,12 @@ WF_HD constexpr Why descriptor_stride(int which, int64_t bytes) {
 WF_HD constexpr Verdict<SharedTile> canonical_tile(Major major, SwizzleMode mode, int element_bytes, int64_t mn,
                                                    int64_t k) {
   if (const Why why = detail::wgmma_type(element_bytes, major); why.rule != Rule::none)
-    return refuse<SharedTile>(why);
+    return illegal<SharedTile>(why);
   const int64_t e = span_bytes(mode) / element_bytes, step = wgmma_k(element_bytes);
   const int64_t mn_multiple = major == Major::k || e < 8 ? 8 : e;
   const int64_t k_multiple = major == Major::mn || e < step ? step : e;
-  if (mn <= 0 || mn % mn_multiple != 0) return refuse<SharedTile>(broken(Rule::wgmma_mn, mn, mn_multiple));
-  if (k <= 0 || k % k_multiple != 0) return refuse<SharedTile>(broken(Rule::wgmma_k, k, k_multiple));
+  if (mn <= 0 || mn % mn_multiple != 0) return illegal<SharedTile>(broken(Rule::wgmma_mn, mn, mn_multiple));
+  if (k <= 0 || k % k_multiple != 0) return illegal<SharedTile>(broken(Rule::wgmma_k, k, k_multiple));
   LayoutBuilder b;
   const auto mode_of_two = [&b](int64_t s0, int64_t d0, int64_t s1, int64_t d1) {
     b.begin();
@@ -148,7 +148,7 @@ WF_HD constexpr Verdict<SharedTile> canonical_tile(Major major, SwizzleMode mode
   tile.layout = b.layout();
   tile.swizzle = swizzle_of(mode);
   tile.element_bytes = element_bytes;
-  return accept(tile);
+  return legal(tile);
 }
 
 // What one wgmma reads of a tile: rows [mn_begin, mn_begin + mn) and one step of K from k_begin on.
@@ -162,7 +162,7 @@ struct WgmmaPart {
 WF_HD constexpr Verdict<WgmmaDescriptor> wgmma_descriptor(const SharedTile& tile, Major major, int64_t address,
                                                           const WgmmaPart& part) {
   using Result = Verdict<WgmmaDescriptor>;
-  const auto no = [](const Why& why) -> Result { return refuse<WgmmaDescriptor>(why); };
+  const auto no = [](const Why& why) -> Result { return illegal<WgmmaDescriptor>(why); };
   if (const Why why = detail::wgmma_type(tile.element_bytes, major); why.rule != Rule::none) return no(why);
   WgmmaDescriptor d;
   if (!mode_of(tile.swizzle, d.mode))
@@ -195,7 +195,7 @@ WF_HD constexpr Verdict<WgmmaDescriptor> wgmma_descriptor(const SharedTile& tile
     d.base_offset = static_cast<int>(address >> 7 & 7);
   }
   d.bits = encode(d);
-  return accept(d);
+  return legal(d);
 }
 
 // A whole tile as an operand: blocks of `mn` rows times steps of K, all with the same mode, LBO and SBO.
@@ -211,36 +211,36 @@ struct WgmmaOperand {
 // Is every block and step of the tile canonical with one LBO and SBO? `mn` = 0 takes all rows as one block.
 WF_HD constexpr Verdict<WgmmaOperand> wgmma_operand(const SharedTile& tile, Major major, int64_t address,
                                                     int64_t mn = 0) {
-  if (tile.layout.rank() != 2) return refuse<WgmmaOperand>(broken(Rule::wgmma_modes, tile.layout.rank()));
+  if (tile.layout.rank() != 2) return illegal<WgmmaOperand>(broken(Rule::wgmma_modes, tile.layout.rank()));
   if (const Why why = detail::wgmma_type(tile.element_bytes, major); why.rule != Rule::none)
-    return refuse<WgmmaOperand>(why);
+    return illegal<WgmmaOperand>(why);
   const int64_t rows = tile.layout.mode(0).size(), columns = tile.layout.mode(1).size();
   const int64_t step = wgmma_k(tile.element_bytes);
   WgmmaOperand operand;
   operand.mn = mn == 0 ? rows : mn;
   if (operand.mn % 8 != 0 || rows % operand.mn != 0)
-    return refuse<WgmmaOperand>(broken(Rule::wgmma_mn, rows, operand.mn % 8 != 0 ? 8 : operand.mn));
-  if (columns % step != 0) return refuse<WgmmaOperand>(broken(Rule::wgmma_k, columns, step));
+    return illegal<WgmmaOperand>(broken(Rule::wgmma_mn, rows, operand.mn % 8 != 0 ? 8 : operand.mn));
+  if (columns % step != 0) return illegal<WgmmaOperand>(broken(Rule::wgmma_k, columns, step));
   operand.blocks = rows / operand.mn;
   operand.steps = columns / step;
   const Verdict<WgmmaDescriptor> first = wgmma_descriptor(tile, major, address, {0, operand.mn, 0});
-  if (!first) return refuse<WgmmaOperand>(first.why);
+  if (!first) return illegal<WgmmaOperand>(first.why);
   operand.first = *first;
   // The two modes add up, so blocks and steps can be checked one after the other.
   for (int64_t i = 1; i < operand.blocks + operand.steps - 1; ++i) {
     const bool along_mn = i < operand.blocks;
     const WgmmaPart part{along_mn ? i * operand.mn : 0, operand.mn, along_mn ? 0 : (i - operand.blocks + 1) * step};
     const Verdict<WgmmaDescriptor> d = wgmma_descriptor(tile, major, address, part);
-    if (!d) return refuse<WgmmaOperand>(d.why);
+    if (!d) return illegal<WgmmaOperand>(d.why);
     if (d->stride_bytes != first->stride_bytes || d->leading_bytes != first->leading_bytes) {
       const bool leading = d->leading_bytes != first->leading_bytes;
       const int64_t at = operand.first.start;
-      return refuse<WgmmaOperand>(broken(Rule::wgmma_pattern, part.mn_begin, part.k_begin,
+      return illegal<WgmmaOperand>(broken(Rule::wgmma_pattern, part.mn_begin, part.k_begin,
                                          at + (leading ? d->leading_bytes : d->stride_bytes),
                                          at + (leading ? first->leading_bytes : first->stride_bytes)));
     }
   }
-  return accept(operand);
+  return legal(operand);
 }
 
 // The bits of the descriptor of block `block` and step `step` of an operand: only the start address moves.
