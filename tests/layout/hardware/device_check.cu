@@ -4,8 +4,9 @@
 //   fragments  ldmatrix and stmatrix against their thread-value layouts: wrong values
 //   copies     TMA loads through derived tensor maps against the predicted shared-memory image: wrong bytes
 //   driver     the driver's verdict on tensor maps beside the library's
-// "graded": false marks an observation that no prediction is claimed for. Exit status: 0 all graded checks agree,
-// 1 some do not, 2 there is no usable device. The cycles of `banks` are judged by record_test.cpp, not here.
+// "graded": false marks an observation that no prediction is claimed for. Exit status: 0 all graded checks
+// agree, 1 some do not, 2 there is no usable device. The cycles of `banks` are judged by record_test.cpp, not
+// here.
 //
 // A faulting instruction ends a CUDA context, so every case runs in a child process of its own.
 //
@@ -32,7 +33,8 @@ struct Item {
   std::string section, name;
 };
 std::vector<Item> items() {
-  std::vector<Item> list = {{"device", "device"}, {"banks", "banks"}, {"fragments", "fragments"}, {"driver", "driver"}};
+  std::vector<Item> list = {
+      {"device", "device"}, {"banks", "banks"}, {"fragments", "fragments"}, {"driver", "driver"}};
   for (const MatrixCase& c : matrix_cases()) list.push_back({"matrices", c.name});
   for (const CopyCase& c : copy_cases()) list.push_back({"copies", c.name});
   return list;
@@ -45,9 +47,14 @@ void describe_device() {
   CUDA(cudaDriverGetVersion(&driver));
   CUDA(cudaRuntimeGetVersion(&runtime));
   CUDA(cudaDeviceGetAttribute(&clock, cudaDevAttrClockRate, 0));
-  emit("device", Json().field("name", std::string(p.name)).field("compute_capability", p.major * 10 + p.minor)
-                     .field("multiprocessors", p.multiProcessorCount).field("clock_khz", clock)
-                     .field("driver", driver).field("runtime", runtime).field("nvcc", __CUDACC_VER_MAJOR__ * 10 + __CUDACC_VER_MINOR__));
+  emit("device", Json()
+                     .field("name", std::string(p.name))
+                     .field("compute_capability", p.major * 10 + p.minor)
+                     .field("multiprocessors", p.multiProcessorCount)
+                     .field("clock_khz", clock)
+                     .field("driver", driver)
+                     .field("runtime", runtime)
+                     .field("nvcc", __CUDACC_VER_MAJOR__ * 10 + __CUDACC_VER_MINOR__));
 }
 
 void run_item(int index) {
@@ -57,7 +64,8 @@ void run_item(int index) {
   if (index == 3) return run_driver_cases();
   const auto matrices = matrix_cases();
   index -= 4;
-  if (index < static_cast<int>(matrices.size())) return run_matrix_case(matrices[static_cast<std::size_t>(index)]);
+  if (index < static_cast<int>(matrices.size()))
+    return run_matrix_case(matrices[static_cast<std::size_t>(index)]);
   run_copy_case(copy_cases().at(static_cast<std::size_t>(index) - matrices.size()));
 }
 
@@ -95,12 +103,14 @@ int main(int argc, char** argv) {
         const std::string section = tab == std::string::npos ? "" : s.substr(0, tab);
         if (section == "device") {
           device = s.substr(tab + 1);
-        } else if (section == "banks" || section == "matrices" || section == "fragments" || section == "copies" || section == "driver") {
+        } else if (section == "banks" || section == "matrices" || section == "fragments" ||
+                   section == "copies" || section == "driver") {
           const std::string object = s.substr(tab + 1);
           std::string& all = sections[section];
           all += (all.empty() ? "    " : ",\n    ") + object;
           const bool graded = object.find("\"graded\":true") != std::string::npos;
-          const bool wrong = object.find("\"wrong\":") != std::string::npos && object.find("\"wrong\":0") == std::string::npos;
+          const bool wrong = object.find("\"wrong\":") != std::string::npos &&
+                             object.find("\"wrong\":0") == std::string::npos;
           const bool stuck = object.find("\"finished\":false") != std::string::npos;
           failed += graded && (wrong || stuck) ? 1 : 0;
         } else {

@@ -1,11 +1,12 @@
 // Bank conflicts of one warp-wide shared-memory access.
 //
-// Shared memory has 32 banks; the 4-byte word w lies in bank w mod 32. The chip serves an access phase by phase, so
-// that a phase asks for at most 128 bytes: the whole warp for 4-byte accesses, each half for 8 bytes, each quarter
-// for 16 bytes, and the 8 row addresses of each 8x8 matrix for ldmatrix and stmatrix. A bank gives one word per
-// wavefront; lanes that ask for the same word share it. Hence
+// Shared memory has 32 banks; the 4-byte word w lies in bank w mod 32. The chip serves an access phase by
+// phase, so that a phase asks for at most 128 bytes: the whole warp for 4-byte accesses, each half for 8
+// bytes, each quarter for 16 bytes, and the 8 row addresses of each 8x8 matrix for ldmatrix and stmatrix. A
+// bank gives one word per wavefront; lanes that ask for the same word share it. Hence
 //   wavefronts(phase) = max over banks of the number of different words asked of that bank.
-// Counting a 16-byte access as if all 32 lanes came together would call the conflict-free case 4-way conflicting.
+// Counting a 16-byte access as if all 32 lanes came together would call the conflict-free case 4-way
+// conflicting.
 #pragma once
 
 #include "warpfold/layout/hardware/tile.h"
@@ -20,27 +21,40 @@ struct AccessShape {
   WF_HD constexpr int phases() const { return lanes / per_phase; }
 };
 
-// ldmatrix and stmatrix take a row address from 8 lanes for each matrix: lanes 0-7 the first, 8-15 the second, ...
+// ldmatrix and stmatrix take a row address from 8 lanes for each matrix: lanes 0-7 the first, 8-15 the
+// second, ...
 WF_HD constexpr AccessShape shape_of(SharedAccess access) {
   switch (access) {
-    case SharedAccess::b32: return {32, 4, 32};
-    case SharedAccess::b64: return {32, 8, 16};
-    case SharedAccess::b128: return {32, 16, 8};
-    case SharedAccess::matrix_x1: return {8, 16, 8};
-    case SharedAccess::matrix_x2: return {16, 16, 8};
-    case SharedAccess::matrix_x4: return {32, 16, 8};
+    case SharedAccess::b32:
+      return {32, 4, 32};
+    case SharedAccess::b64:
+      return {32, 8, 16};
+    case SharedAccess::b128:
+      return {32, 16, 8};
+    case SharedAccess::matrix_x1:
+      return {8, 16, 8};
+    case SharedAccess::matrix_x2:
+      return {16, 16, 8};
+    case SharedAccess::matrix_x4:
+      return {32, 16, 8};
   }
   return {32, 4, 32};
 }
 
 constexpr std::string_view name_of(SharedAccess access) {
   switch (access) {
-    case SharedAccess::b32: return "32-bit";
-    case SharedAccess::b64: return "64-bit";
-    case SharedAccess::b128: return "128-bit";
-    case SharedAccess::matrix_x1: return "ldmatrix.x1";
-    case SharedAccess::matrix_x2: return "ldmatrix.x2";
-    case SharedAccess::matrix_x4: return "ldmatrix.x4";
+    case SharedAccess::b32:
+      return "32-bit";
+    case SharedAccess::b64:
+      return "64-bit";
+    case SharedAccess::b128:
+      return "128-bit";
+    case SharedAccess::matrix_x1:
+      return "ldmatrix.x1";
+    case SharedAccess::matrix_x2:
+      return "ldmatrix.x2";
+    case SharedAccess::matrix_x4:
+      return "ldmatrix.x4";
   }
   return "";
 }
@@ -93,7 +107,8 @@ WF_HD constexpr Verdict<BankReport> bank_conflicts(SharedAccess access, const By
   report.phases = report.ideal = shape.phases();
   for (int phase = 0; phase < report.phases; ++phase) {
     int bank = 0;
-    const int waves = wavefronts_of_phase(address + phase * shape.per_phase, shape.per_phase, shape.bytes, bank);
+    const int waves =
+        wavefronts_of_phase(address + phase * shape.per_phase, shape.per_phase, shape.bytes, bank);
     report.wavefronts[phase] = waves;
     report.total += waves;
     if (waves <= report.degree) continue;
@@ -114,8 +129,9 @@ struct LaneBytes {
   WF_HD constexpr int64_t operator()(int lane) const { return swizzle(start + lanes(lane) * element_bytes); }
 };
 
-WF_HD constexpr Verdict<BankReport> bank_conflicts(SharedAccess access, const Layout& lanes, const Swizzle& swizzle,
-                                                   int element_bytes, int64_t start = 0) {
+WF_HD constexpr Verdict<BankReport> bank_conflicts(SharedAccess access, const Layout& lanes,
+                                                   const Swizzle& swizzle, int element_bytes,
+                                                   int64_t start = 0) {
   if (lanes.size() < shape_of(access).lanes)
     return illegal<BankReport>(broken(Rule::access_lanes, shape_of(access).lanes, lanes.size()));
   return bank_conflicts(access, LaneBytes{lanes, swizzle, element_bytes, start});

@@ -1,6 +1,6 @@
 // Coalescing of one warp-wide global-memory access: the 32-byte sectors and 128-byte lines that it touches.
-// A sector is what moves between L2 and an SM, a line what the L1 cache tags; n bytes asked for in one piece need
-// ceil(n / 32) sectors. The bytes used per sector moved is the access's efficiency.
+// A sector is what moves between L2 and an SM, a line what the L1 cache tags; n bytes asked for in one piece
+// need ceil(n / 32) sectors. The bytes used per sector moved is the access's efficiency.
 #pragma once
 
 #include "warpfold/layout/hardware/verdict.h"
@@ -31,8 +31,8 @@ WF_HD constexpr int distinct(const int64_t* x, int count, int64_t unit) {
 
 }  // namespace detail
 
-// Lane l of 32 asks for `width` bytes (1, 2, 4, 8 or 16) from byte_of_lane(l) on, relative to an address that is a
-// multiple of 128.
+// Lane l of 32 asks for `width` bytes (1, 2, 4, 8 or 16) from byte_of_lane(l) on, relative to an address that
+// is a multiple of 128.
 template <class ByteOfLane>
 WF_HD constexpr Verdict<CoalescingReport> coalescing(int width, const ByteOfLane& byte_of_lane) {
   if (width != 1 && width != 2 && width != 4 && width != 8 && width != 16)

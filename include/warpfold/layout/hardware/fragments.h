@@ -1,8 +1,8 @@
-// Thread-value layouts: which element of a tile each register of each thread holds, for the operands that Hopper's
-// matrix instructions keep in registers.
+// Thread-value layouts: which element of a tile each register of each thread holds, for the operands that
+// Hopper's matrix instructions keep in registers.
 //
-// A fragment is a layout (thread, value) -> element index in its tile, rows fastest: element (row, column) of a tile
-// of R rows has index row + R * column. With g = lane / 4, q = lane % 4 and w = warp of the warpgroup:
+// A fragment is a layout (thread, value) -> element index in its tile, rows fastest: element (row, column) of
+// a tile of R rows has index row + R * column. With g = lane / 4, q = lane % 4 and w = warp of the warpgroup:
 //   accumulator m64nN     value v: row 16w + g + 8 (v/2 % 2),     column 8 (v/4) + 2q + v%2
 //   A, 16 bits, 64 x 16   value v: row 16w + g + 8 (v/2 % 2),     column 8 (v/4) + 2q + v%2
 //   A,  8 bits, 64 x 32   value v: row 16w + g + 8 (v/4 % 2),     column 16 (v/8) + 4q + v%4
@@ -22,7 +22,8 @@ struct SizeStride {
   int64_t size, stride;
 };
 template <int Threads, int Values>
-WF_HD constexpr Layout thread_value(const SizeStride (&threads)[Threads], const SizeStride (&values)[Values]) {
+WF_HD constexpr Layout thread_value(const SizeStride (&threads)[Threads],
+                                    const SizeStride (&values)[Values]) {
   LayoutBuilder b;
   b.begin();
   b.begin();
@@ -44,7 +45,8 @@ WF_HD constexpr Verdict<Layout> accumulator_fragment(int64_t n) {
   return legal(detail::thread_value({{4, 128}, {8, 1}, {4, 16}}, {{2, 64}, {2, 8}, {n / 8, 512}}));
 }
 
-// A of one wgmma in registers: 128 threads, tile 64 x (32 / element_bytes), packed low to high into four registers.
+// A of one wgmma in registers: 128 threads, tile 64 x (32 / element_bytes), packed low to high into four
+// registers.
 WF_HD constexpr Verdict<Layout> a_fragment(int element_bytes) {
   switch (element_bytes) {
     case 1:  // ((4,8,4),(4,2,2)):((256,1,16),(64,8,1024))
@@ -53,13 +55,14 @@ WF_HD constexpr Verdict<Layout> a_fragment(int element_bytes) {
       return legal(detail::thread_value({{4, 128}, {8, 1}, {4, 16}}, {{2, 64}, {2, 8}, {2, 512}}));
     case 4:  // ((4,8,4),(2,2)):((64,1,16),(8,256))
       return legal(detail::thread_value({{4, 64}, {8, 1}, {4, 16}}, {{2, 8}, {2, 256}}));
-    default: return illegal<Layout>(broken(Rule::wgmma_element, 8 * element_bytes));
+    default:
+      return illegal<Layout>(broken(Rule::wgmma_element, 8 * element_bytes));
   }
 }
 
-// The registers of ldmatrix or stmatrix of 1, 2 or 4 matrices: 32 threads, 2 values of 16 bits a matrix. The tile is
-// the 8 x 8 matrices side by side: element (row, column) of matrix j has index row + 8 column + 64 j. A row is what
-// one address names: 8 values of 16 bits that lie together in shared memory.
+// The registers of ldmatrix or stmatrix of 1, 2 or 4 matrices: 32 threads, 2 values of 16 bits a matrix. The
+// tile is the 8 x 8 matrices side by side: element (row, column) of matrix j has index row + 8 column + 64 j.
+// A row is what one address names: 8 values of 16 bits that lie together in shared memory.
 //   ((4,8),(2,j)):((16,1),(8,64))        transposed ((4,8),(2,j)):((2,8),(1,64))
 WF_HD constexpr Verdict<Layout> matrix_fragment(int matrices, bool transposed) {
   if (matrices != 1 && matrices != 2 && matrices != 4)
@@ -68,12 +71,13 @@ WF_HD constexpr Verdict<Layout> matrix_fragment(int matrices, bool transposed) {
   return legal(detail::thread_value({{4, 16}, {8, 1}}, {{2, 8}, {matrices, 64}}));
 }
 
-// Which row of which matrix lane l addresses, as the index of that row's first element in the tile above: (8,j):(1,64).
+// Which row of which matrix lane l addresses, as the index of that row's first element in the tile above:
+// (8,j):(1,64).
 WF_HD constexpr Layout matrix_row_lanes(int matrices) { return make_layout(ints(8, matrices), ints(1, 64)); }
 
-// The lanes' rows when the four matrices of an x4 are the quarters of a 16 x 16 tile of 16-bit elements, upper left,
-// lower left, upper right, lower right, so that the registers are a 16 x 16 piece of an A operand or of an
-// accumulator: lane l addresses row l % 16, column 8 (l / 16), index (16,2):(1,128).
+// The lanes' rows when the four matrices of an x4 are the quarters of a 16 x 16 tile of 16-bit elements,
+// upper left, lower left, upper right, lower right, so that the registers are a 16 x 16 piece of an A operand
+// or of an accumulator: lane l addresses row l % 16, column 8 (l / 16), index (16,2):(1,128).
 WF_HD constexpr Layout quarter_row_lanes() { return make_layout(ints(16, 2), ints(1, 128)); }
 // ((4,8),(2,2,2)):((32,1),(16,8,128)): thread, value -> index in the 16 x 16 tile.
 WF_HD constexpr Layout quarter_fragment() {

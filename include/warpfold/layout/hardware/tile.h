@@ -1,8 +1,9 @@
-// A tile in shared memory: a layout that gives each coordinate its element, and a swizzle of the byte addresses.
+// A tile in shared memory: a layout that gives each coordinate its element, and a swizzle of the byte
+// addresses.
 //
-// TMA and WGMMA know four swizzles, all with M = 4 and S = 3: 16-byte units, permuted inside a span of 16, 32, 64 or
-// 128 bytes by the number of the 128-byte row. The chip applies them to the absolute shared address, so a tile
-// starts on a multiple of the pattern's 8 spans for its offsets to be swizzled alike.
+// TMA and WGMMA know four swizzles, all with M = 4 and S = 3: 16-byte units, permuted inside a span of 16,
+// 32, 64 or 128 bytes by the number of the 128-byte row. The chip applies them to the absolute shared
+// address, so a tile starts on a multiple of the pattern's 8 spans for its offsets to be swizzled alike.
 #pragma once
 
 #include "warpfold/layout/hardware/verdict.h"

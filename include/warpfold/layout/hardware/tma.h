@@ -2,14 +2,14 @@
 //
 // A tensor map describes a global tensor of 1 to 5 dimensions, dimension 0 contiguous, and a box of it. One
 // instruction copies the box to shared memory in order, dimension 0 fastest, without gaps, its 16-byte units
-// permuted by a swizzle. The rules are those of the driver's encoder (interleave none) and of the copy instruction:
+// permuted by a swizzle. The rules are those of the driver's encoder (interleave none) and of the copy
+// instruction:
 //   global address           a multiple of 16
 //   sizes                    1 to 2^32
 //   strides 1..              multiples of 16 bytes, below 2^40
-//   box sizes                1 to 256; a row of the box is a multiple of 16 bytes, and at most the swizzle's span
-//   element strides          1 to 8
-//   shared address           a multiple of 128
-//   first byte of the box    a multiple of 16 within dimension 0 (an H200 answers "illegal instruction" otherwise)
+//   box sizes                1 to 256; a row of the box is a multiple of 16 bytes, and at most the swizzle's
+//   span element strides          1 to 8 shared address           a multiple of 128 first byte of the box a
+//   multiple of 16 within dimension 0 (an H200 answers "illegal instruction" otherwise)
 #pragma once
 
 #include "warpfold/layout/canonical.h"
@@ -76,8 +76,9 @@ WF_HD constexpr Why check_box(const TensorMap& t, int64_t first, int64_t shared)
   return {};
 }
 
-// A tensor map with the meaning of its dimensions: dimension i counts steps of `step[i]` along mode `mode[i]` of the
-// global layout (indices inside the mode). Its box coordinate for a tile at index x of that mode is x / step[i] % size[i].
+// A tensor map with the meaning of its dimensions: dimension i counts steps of `step[i]` along mode `mode[i]`
+// of the global layout (indices inside the mode). Its box coordinate for a tile at index x of that mode is x
+// / step[i] % size[i].
 struct TileMap {
   TensorMap map;
   int mode[max_tma_rank] = {};
@@ -103,9 +104,10 @@ struct TmaDimensions {
   int count = 0;
 };
 
-// Cuts mode m of the global layout into dimensions along which the tile has one stride each. Both are coalesced
-// mode by mode. A tile mode that ends inside a global mode cuts it in two, and tiles must not straddle the cut, so
-// its size divides what is left there; only the last piece of the last global mode may stick out.
+// Cuts mode m of the global layout into dimensions along which the tile has one stride each. Both are
+// coalesced mode by mode. A tile mode that ends inside a global mode cuts it in two, and tiles must not
+// straddle the cut, so its size divides what is left there; only the last piece of the last global mode may
+// stick out.
 WF_HD constexpr Why split_mode(const Layout& global, const Layout& tile, int m, TmaDimensions& dims) {
   const Layout whole = global.mode(m), part = tile.mode(m);
   int leaf = 0;
@@ -148,21 +150,24 @@ WF_HD constexpr Why split_mode(const Layout& global, const Layout& tile, int m, 
 
 }  // namespace detail
 
-// The tensor map that fills `tile` from a tensor with layout `global`: both have the same number of modes, and mode
-// m of the tile takes consecutive elements of mode m of the global layout. The order of the box's dimensions is
-// the order of the tile's strides, so a tile of several swizzle columns becomes one box of a dimension more:
+// The tensor map that fills `tile` from a tensor with layout `global`: both have the same number of modes,
+// and mode m of the tile takes consecutive elements of mode m of the global layout. The order of the box's
+// dimensions is the order of the tile's strides, so a tile of several swizzle columns becomes one box of a
+// dimension more:
 //   (4096,4096):(4096,1), tile ((8,16),(64,2)):((64,512),(1,8192)) with Sw<3,4,3>
 //   -> sizes (64,4096,64), strides (1,4096,64), box (64,128,2)
 // A refusal says which rule of tensor maps, or of their gapless order, the tile breaks.
 WF_HD constexpr Verdict<TileMap> tile_map(const Layout& global, const SharedTile& tile, int64_t address = 0) {
   const int modes = global.rank();
-  if (tile.layout.rank() != modes) return illegal<TileMap>(broken(Rule::tma_tile_modes, modes, tile.layout.rank()));
+  if (tile.layout.rank() != modes)
+    return illegal<TileMap>(broken(Rule::tma_tile_modes, modes, tile.layout.rank()));
   TileMap result;
   TensorMap& map = result.map;
   map.element_bytes = tile.element_bytes;
   map.address = address;
   if (!mode_of(tile.swizzle, map.swizzle))
-    return illegal<TileMap>(broken(Rule::tma_swizzle, tile.swizzle.bits, tile.swizzle.base, tile.swizzle.shift));
+    return illegal<TileMap>(
+        broken(Rule::tma_swizzle, tile.swizzle.bits, tile.swizzle.base, tile.swizzle.shift));
 
   // Coalesced mode by mode: fewer dimensions, and a tile mode that runs on is seen to be one step.
   const Layout simple_global = coalesce_modes(global), simple_tile = coalesce_modes(tile.layout);
@@ -184,7 +189,8 @@ WF_HD constexpr Verdict<TileMap> tile_map(const Layout& global, const SharedTile
       if (next < 0 || (rank < box_dims && dims.list[i].shared < dims.list[next].shared)) next = i;
     }
     const detail::TmaDimension& d = dims.list[next];
-    if (rank < box_dims && d.shared != written) return illegal<TileMap>(broken(Rule::tma_tile_gap, written, d.shared));
+    if (rank < box_dims && d.shared != written)
+      return illegal<TileMap>(broken(Rule::tma_tile_gap, written, d.shared));
     used[next] = true;
     written *= d.box;
     if (rank >= max_tma_rank) continue;

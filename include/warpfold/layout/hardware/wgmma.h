@@ -1,15 +1,16 @@
 // Operand tiles of WGMMA in shared memory: the canonical layouts, and the 64-bit descriptor of a given tile.
 //
-// An operand is a matrix (MN, K): MN is M for A and N for B. The instruction reads it in units of 16 bytes that lie
-// along K (K-major) or along MN (MN-major, 16-bit types only), and takes 32 bytes of K: 16, 32 or 8 elements of
-// 16, 8 or 32 bits. With span = 16, 32, 64 or 128 bytes, E = span / element and T = 16 / element it reads element
-// (i,k) at
+// An operand is a matrix (MN, K): MN is M for A and N for B. The instruction reads it in units of 16 bytes
+// that lie along K (K-major) or along MN (MN-major, 16-bit types only), and takes 32 bytes of K: 16, 32 or 8
+// elements of 16, 8 or 32 bits. With span = 16, 32, 64 or 128 bytes, E = span / element and T = 16 / element
+// it reads element (i,k) at
 //   K-major, swizzled   start + i%8 * span + i/8 * SBO + k * element                      then Sw<B,4,3>
 //   K-major, no swizzle start + i%8 * 16   + i/8 * SBO + k%T * element + k/T * LBO
 //   MN-major, swizzled  start + i%E * element + i/E * LBO + k%8 * span + k/8 * SBO        then Sw<B,4,3>
 //   MN-major, none      start + i%T * element + i/T * SBO + k%8 * 16   + k/8 * LBO
-// so the four patterns are layouts with two free strides, LBO and SBO. A tile is canonical where its own function
-// equals one of them; a tile longer than one instruction is read in steps whose descriptors differ in the start.
+// so the four patterns are layouts with two free strides, LBO and SBO. A tile is canonical where its own
+// function equals one of them; a tile longer than one instruction is read in steps whose descriptors differ
+// in the start.
 #pragma once
 
 #include "warpfold/layout/hardware/tile.h"
@@ -42,9 +43,10 @@ struct WgmmaDescriptor {
 WF_HD constexpr uint64_t encode(const WgmmaDescriptor& d) {
   constexpr uint64_t field = 0x3FFF;
   const uint64_t mode = d.mode == SwizzleMode::none ? 0 : 4 - static_cast<uint64_t>(d.mode);
-  return (static_cast<uint64_t>(d.start) >> 4 & field) | (static_cast<uint64_t>(d.leading_bytes) >> 4 & field) << 16 |
-         (static_cast<uint64_t>(d.stride_bytes) >> 4 & field) << 32 | static_cast<uint64_t>(d.base_offset) << 49 |
-         mode << 62;
+  return (static_cast<uint64_t>(d.start) >> 4 & field) |
+         (static_cast<uint64_t>(d.leading_bytes) >> 4 & field) << 16 |
+         (static_cast<uint64_t>(d.stride_bytes) >> 4 & field) << 32 |
+         static_cast<uint64_t>(d.base_offset) << 49 | mode << 62;
 }
 
 namespace detail {
@@ -56,9 +58,9 @@ WF_HD constexpr Why wgmma_type(int element_bytes, Major major) {
   return {};
 }
 
-// One of a tile's two modes as the descriptor reads it: blocks of `block` elements that lie `step` bytes apart
-// inside a group of `group` blocks, and groups `far` bytes apart. `far` is free and read off the tile; `far_used`
-// tells whether it occurs.
+// One of a tile's two modes as the descriptor reads it: blocks of `block` elements that lie `step` bytes
+// apart inside a group of `group` blocks, and groups `far` bytes apart. `far` is free and read off the tile;
+// `far_used` tells whether it occurs.
 struct DescriptorMode {
   int64_t block, group, step;
   int64_t far = 0;
@@ -70,7 +72,8 @@ struct DescriptorMode {
   }
 };
 
-// Does mode `m` of the tile follow `d` on [begin, begin + extent)? Reads d.far off the tile unless it is known.
+// Does mode `m` of the tile follow `d` on [begin, begin + extent)? Reads d.far off the tile unless it is
+// known.
 WF_HD constexpr Why follows(const SharedTile& tile, int m, int64_t begin, int64_t extent, DescriptorMode& d) {
   const Layout mode = tile.layout.mode(m);
   const int64_t origin = mode(begin);
@@ -85,9 +88,11 @@ WF_HD constexpr Why follows(const SharedTile& tile, int m, int64_t begin, int64_
     const int64_t i = m == 0 ? begin + x : 0, k = m == 1 ? begin + x : 0;
     if (x < d.block && d.block > 1) {
       const int64_t last = begin + d.block - 1;
-      return broken(Rule::wgmma_unit, m == 0 ? begin : 0, m == 1 ? begin : 0, m == 0 ? last : 0, m == 1 ? last : 0);
+      return broken(Rule::wgmma_unit, m == 0 ? begin : 0, m == 1 ? begin : 0, m == 0 ? last : 0,
+                    m == 1 ? last : 0);
     }
-    return broken(Rule::wgmma_pattern, i, k, have + origin * tile.element_bytes, want + origin * tile.element_bytes);
+    return broken(Rule::wgmma_pattern, i, k, have + origin * tile.element_bytes,
+                  want + origin * tile.element_bytes);
   }
   return {};
 }
@@ -109,18 +114,19 @@ WF_HD constexpr DescriptorModes descriptor_modes(Major major, SwizzleMode mode, 
 }
 
 WF_HD constexpr Why descriptor_stride(int which, int64_t bytes) {
-  if (bytes % 16 != 0 || bytes < 0 || bytes >= int64_t{1} << 18) return broken(Rule::wgmma_stride, which, bytes);
+  if (bytes % 16 != 0 || bytes < 0 || bytes >= int64_t{1} << 18)
+    return broken(Rule::wgmma_stride, which, bytes);
   return {};
 }
 
 }  // namespace detail
 
-// The canonical tile of mn x k elements in which whole swizzle patterns follow one another along the mode that is
-// not contiguous, and the columns (K-major) or rows (MN-major) of one span lie behind each other: the image that
-// TMA writes for boxes of one span x all of the other mode.
+// The canonical tile of mn x k elements in which whole swizzle patterns follow one another along the mode
+// that is not contiguous, and the columns (K-major) or rows (MN-major) of one span lie behind each other: the
+// image that TMA writes for boxes of one span x all of the other mode.
 //   K-major  ((8,mn/8),(E,k/E)):((E,8E),(1,mn*E))      MN-major  ((E,mn/E),(8,k/8)):((1,k*E),(E,8E))
-WF_HD constexpr Verdict<SharedTile> canonical_tile(Major major, SwizzleMode mode, int element_bytes, int64_t mn,
-                                                   int64_t k) {
+WF_HD constexpr Verdict<SharedTile> canonical_tile(Major major, SwizzleMode mode, int element_bytes,
+                                                   int64_t mn, int64_t k) {
   if (const Why why = detail::wgmma_type(element_bytes, major); why.rule != Rule::none)
     return illegal<SharedTile>(why);
   const int64_t e = span_bytes(mode) / element_bytes, step = wgmma_k(element_bytes);
@@ -156,11 +162,11 @@ struct WgmmaPart {
   int64_t mn_begin = 0, mn = 64, k_begin = 0;
 };
 
-// The descriptor of one instruction's part of a tile that starts at shared address `address`. The tile is swizzled
-// relative to its own start: where that is no multiple of the pattern, the base offset says in which row the
-// pattern starts.
-WF_HD constexpr Verdict<WgmmaDescriptor> wgmma_descriptor(const SharedTile& tile, Major major, int64_t address,
-                                                          const WgmmaPart& part) {
+// The descriptor of one instruction's part of a tile that starts at shared address `address`. The tile is
+// swizzled relative to its own start: where that is no multiple of the pattern, the base offset says in which
+// row the pattern starts.
+WF_HD constexpr Verdict<WgmmaDescriptor> wgmma_descriptor(const SharedTile& tile, Major major,
+                                                          int64_t address, const WgmmaPart& part) {
   using Result = Verdict<WgmmaDescriptor>;
   const auto no = [](const Why& why) -> Result { return illegal<WgmmaDescriptor>(why); };
   if (const Why why = detail::wgmma_type(tile.element_bytes, major); why.rule != Rule::none) return no(why);
@@ -177,9 +183,11 @@ WF_HD constexpr Verdict<WgmmaDescriptor> wgmma_descriptor(const SharedTile& tile
   detail::DescriptorModes modes = detail::descriptor_modes(major, d.mode, tile.element_bytes);
   if (const Why why = detail::follows(tile, 0, part.mn_begin, part.mn, modes.mn); why.rule != Rule::none)
     return no(why);
-  if (const Why why = detail::follows(tile, 1, part.k_begin, step, modes.k); why.rule != Rule::none) return no(why);
+  if (const Why why = detail::follows(tile, 1, part.k_begin, step, modes.k); why.rule != Rule::none)
+    return no(why);
 
-  // K-major: SBO leads from 8 rows to the next. MN-major: swizzled, SBO leads from 8 k to the next; else LBO does.
+  // K-major: SBO leads from 8 rows to the next. MN-major: swizzled, SBO leads from 8 k to the next; else LBO
+  // does.
   const bool mn_is_stride = major == Major::k || d.mode == SwizzleMode::none;
   const detail::DescriptorMode& stride = mn_is_stride ? modes.mn : modes.k;
   const detail::DescriptorMode& leading = mn_is_stride ? modes.k : modes.mn;
@@ -189,7 +197,8 @@ WF_HD constexpr Verdict<WgmmaDescriptor> wgmma_descriptor(const SharedTile& tile
   if (const Why why = detail::descriptor_stride(1, d.stride_bytes); why.rule != Rule::none) return no(why);
 
   d.start = address + (mn_mode(part.mn_begin) + k_mode(part.k_begin)) * tile.element_bytes;
-  if (d.start % 16 != 0 || d.start < 0 || d.start >= int64_t{1} << 18) return no(broken(Rule::wgmma_start, d.start));
+  if (d.start % 16 != 0 || d.start < 0 || d.start >= int64_t{1} << 18)
+    return no(broken(Rule::wgmma_start, d.start));
   if (d.mode != SwizzleMode::none && address % pattern_bytes(d.mode) != 0) {
     if (address % 128 != 0) return no(broken(Rule::wgmma_base_offset, address, 128));
     d.base_offset = static_cast<int>(address >> 7 & 7);
@@ -229,15 +238,16 @@ WF_HD constexpr Verdict<WgmmaOperand> wgmma_operand(const SharedTile& tile, Majo
   // The two modes add up, so blocks and steps can be checked one after the other.
   for (int64_t i = 1; i < operand.blocks + operand.steps - 1; ++i) {
     const bool along_mn = i < operand.blocks;
-    const WgmmaPart part{along_mn ? i * operand.mn : 0, operand.mn, along_mn ? 0 : (i - operand.blocks + 1) * step};
+    const WgmmaPart part{along_mn ? i * operand.mn : 0, operand.mn,
+                         along_mn ? 0 : (i - operand.blocks + 1) * step};
     const Verdict<WgmmaDescriptor> d = wgmma_descriptor(tile, major, address, part);
     if (!d) return illegal<WgmmaOperand>(d.why);
     if (d->stride_bytes != first->stride_bytes || d->leading_bytes != first->leading_bytes) {
       const bool leading = d->leading_bytes != first->leading_bytes;
       const int64_t at = operand.first.start;
       return illegal<WgmmaOperand>(broken(Rule::wgmma_pattern, part.mn_begin, part.k_begin,
-                                         at + (leading ? d->leading_bytes : d->stride_bytes),
-                                         at + (leading ? first->leading_bytes : first->stride_bytes)));
+                                          at + (leading ? d->leading_bytes : d->stride_bytes),
+                                          at + (leading ? first->leading_bytes : first->stride_bytes)));
     }
   }
   return legal(operand);

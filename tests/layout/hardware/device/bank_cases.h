@@ -1,9 +1,11 @@
-// Shared-memory access patterns with a predicted number of wavefronts, and the cycles that the chip takes for them.
+// Shared-memory access patterns with a predicted number of wavefronts, and the cycles that the chip takes for
+// them.
 //
-// 16 warps of one block issue the same pattern over and over, so that the shared-memory pipe and nothing else is the
-// limit; cycles per access = (last end - first start) / accesses. The addresses move by multiples of 128 bytes from
-// access to access, which leaves the banks alone and keeps the compiler from merging loads. The byte offsets of the
-// lanes are part of the output: a record can be judged again when the prediction changes.
+// 16 warps of one block issue the same pattern over and over, so that the shared-memory pipe and nothing else
+// is the limit; cycles per access = (last end - first start) / accesses. The addresses move by multiples of
+// 128 bytes from access to access, which leaves the banks alone and keeps the compiler from merging loads.
+// The byte offsets of the lanes are part of the output: a record can be judged again when the prediction
+// changes.
 #pragma once
 
 #include <algorithm>
@@ -36,7 +38,9 @@ __device__ __forceinline__ void access_once(uint32_t address, uint32_t& sink) {
       asm volatile("ld.shared.v2.u32 {%0,%1}, [%2];" : "=r"(r[0]), "=r"(r[1]) : "r"(address) : "memory");
     else if constexpr (A == hw::SharedAccess::b128)
       asm volatile("ld.shared.v4.u32 {%0,%1,%2,%3}, [%4];"
-                   : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(address) : "memory");
+                   : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
+                   : "r"(address)
+                   : "memory");
     else if constexpr (A == hw::SharedAccess::matrix_x1)
       ldmatrix<1, false>(address, r);
     else if constexpr (A == hw::SharedAccess::matrix_x2)
@@ -52,7 +56,8 @@ __device__ __forceinline__ void access_once(uint32_t address, uint32_t& sink) {
     else if constexpr (A == hw::SharedAccess::b64)
       asm volatile("st.shared.v2.u32 [%0], {%1,%2};" ::"r"(address), "r"(r[0]), "r"(r[1]) : "memory");
     else if constexpr (A == hw::SharedAccess::b128)
-      asm volatile("st.shared.v4.u32 [%0], {%1,%2,%3,%4};" ::"r"(address), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3])
+      asm volatile("st.shared.v4.u32 [%0], {%1,%2,%3,%4};" ::"r"(address), "r"(r[0]), "r"(r[1]), "r"(r[2]),
+                   "r"(r[3])
                    : "memory");
     else if constexpr (A == hw::SharedAccess::matrix_x1)
       stmatrix<1, false>(address, r);
@@ -64,7 +69,8 @@ __device__ __forceinline__ void access_once(uint32_t address, uint32_t& sink) {
 }
 
 template <hw::SharedAccess A, Direction D>
-__global__ void __launch_bounds__(32 * bank_warps) bank_kernel(const uint32_t* offsets, long long* clocks, uint32_t* out) {
+__global__ void __launch_bounds__(32 * bank_warps)
+    bank_kernel(const uint32_t* offsets, long long* clocks, uint32_t* out) {
   extern __shared__ __align__(1024) uint8_t shared[];
   for (int i = static_cast<int>(threadIdx.x); i < bank_shared_bytes / 4; i += static_cast<int>(blockDim.x))
     reinterpret_cast<uint32_t*>(shared)[i] = 0;
@@ -78,7 +84,8 @@ __global__ void __launch_bounds__(32 * bank_warps) bank_kernel(const uint32_t* o
     for (int round = 0; round < bank_rounds; ++round) {
       const uint32_t here = address + static_cast<uint32_t>(round % 8 * 128);
 #pragma unroll
-      for (int i = 0; i < bank_unroll; ++i) access_once<A, D>(here + static_cast<uint32_t>(i * bank_step), sink);
+      for (int i = 0; i < bank_unroll; ++i)
+        access_once<A, D>(here + static_cast<uint32_t>(i * bank_step), sink);
     }
     // The loads are in flight until their values are used.
     if (sink == 0x12345678u) out[threadIdx.x] = sink;
@@ -96,7 +103,8 @@ double cycles_of(const BankCase& c) {
   for (const int64_t o : c.offsets) host.push_back(static_cast<uint32_t>(o));
   Buffer<uint32_t> offsets(host), out(32 * bank_warps);
   Buffer<long long> clocks(2 * bank_warps);
-  CUDA(cudaFuncSetAttribute(bank_kernel<A, D>, cudaFuncAttributeMaxDynamicSharedMemorySize, bank_shared_bytes));
+  CUDA(cudaFuncSetAttribute(bank_kernel<A, D>, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                            bank_shared_bytes));
   double best = 1e30;
   for (int repeat = 0; repeat < 9; ++repeat) {
     bank_kernel<A, D><<<1, 32 * bank_warps, bank_shared_bytes>>>(offsets.get(), clocks.get(), out.get());
@@ -115,9 +123,10 @@ double cycles_of(const BankCase& c) {
 inline double measure(const BankCase& c) {
   const bool load = c.direction == Direction::load;
   switch (c.access) {
-#define ACCESS(a)              \
-  case hw::SharedAccess::a:    \
-    return load ? cycles_of<hw::SharedAccess::a, Direction::load>(c) : cycles_of<hw::SharedAccess::a, Direction::store>(c);
+#define ACCESS(a)                                                    \
+  case hw::SharedAccess::a:                                          \
+    return load ? cycles_of<hw::SharedAccess::a, Direction::load>(c) \
+                : cycles_of<hw::SharedAccess::a, Direction::store>(c);
     ACCESS(b32)
     ACCESS(b64)
     ACCESS(b128)
@@ -145,10 +154,12 @@ inline std::vector<BankCase> bank_cases() {
     add(name, access, [&](int lane) { return bytes(lane); });
   };
   for (const int stride : {1, 2, 3, 4, 8, 16, 32, 33})
-    add("stride " + std::to_string(stride) + " words", A::b32, [&](int lane) { return int64_t{4} * stride * lane; });
+    add("stride " + std::to_string(stride) + " words", A::b32,
+        [&](int lane) { return int64_t{4} * stride * lane; });
   add("one word", A::b32, [](int) { return int64_t{64}; });
   for (const int stride : {1, 2, 4, 8, 16})
-    add("stride " + std::to_string(8 * stride) + " bytes", A::b64, [&](int lane) { return int64_t{8} * stride * lane; });
+    add("stride " + std::to_string(8 * stride) + " bytes", A::b64,
+        [&](int lane) { return int64_t{8} * stride * lane; });
   for (const int stride : {1, 2, 3, 4, 8, 9})
     add("stride " + std::to_string(16 * stride) + " bytes", A::b128,
         [&](int lane) { return int64_t{16} * stride * lane; });
@@ -180,19 +191,27 @@ inline std::vector<BankCase> bank_cases() {
     add("random rows " + std::to_string(i), A::matrix_x4, [&](int) { return 16 * random(words); });
   }
   // Lanes that share words across phases: whether the chip then merges phases is not part of the model.
-  add("all lanes one address", A::b64, [](int) { return int64_t{64}; }, false);
-  add("all lanes one address", A::b128, [](int) { return int64_t{64}; }, false);
-  add("pairs of lanes share", A::b64, [](int lane) { return int64_t{8} * (lane / 2); }, false);
-  add("pairs of lanes share", A::b128, [](int lane) { return int64_t{16} * (lane / 2); }, false);
-  add("halves share", A::b64, [](int lane) { return int64_t{8} * (lane % 16); }, false);
-  add("quarters share", A::b128, [](int lane) { return int64_t{16} * (lane % 8); }, false);
-  add("all rows one address", A::matrix_x4, [](int) { return int64_t{64}; }, false);
+  add(
+      "all lanes one address", A::b64, [](int) { return int64_t{64}; }, false);
+  add(
+      "all lanes one address", A::b128, [](int) { return int64_t{64}; }, false);
+  add(
+      "pairs of lanes share", A::b64, [](int lane) { return int64_t{8} * (lane / 2); }, false);
+  add(
+      "pairs of lanes share", A::b128, [](int lane) { return int64_t{16} * (lane / 2); }, false);
+  add(
+      "halves share", A::b64, [](int lane) { return int64_t{8} * (lane % 16); }, false);
+  add(
+      "quarters share", A::b128, [](int lane) { return int64_t{16} * (lane % 8); }, false);
+  add(
+      "all rows one address", A::matrix_x4, [](int) { return int64_t{64}; }, false);
   return cases;
 }
 
 inline void run_bank_cases() {
   for (const BankCase& c : bank_cases()) {
-    const hw::BankReport report = value(hw::bank_conflicts(c.access, [&](int lane) { return c.offsets[lane]; }));
+    const hw::BankReport report =
+        value(hw::bank_conflicts(c.access, [&](int lane) { return c.offsets[lane]; }));
     const bool load = c.direction == Direction::load;
     emit("banks", Json()
                       .field("pattern", c.name)

@@ -1,5 +1,5 @@
-// TMA loads of tiles whose tensor map the library derives, compared byte for byte with the image that the tile's
-// layout and swizzle predict; and the driver's verdict on tensor maps compared with the library's.
+// TMA loads of tiles whose tensor map the library derives, compared byte for byte with the image that the
+// tile's layout and swizzle predict; and the driver's verdict on tensor maps compared with the library's.
 #pragma once
 
 #include "support.h"
@@ -8,15 +8,16 @@ namespace device_check {
 
 // ---- The driver's encoder, found at run time: the program starts without a driver library too.
 
-using Encode = CUresult (*)(CUtensorMap*, CUtensorMapDataType, cuuint32_t, void*, const cuuint64_t*, const cuuint64_t*,
-                            const cuuint32_t*, const cuuint32_t*, CUtensorMapInterleave, CUtensorMapSwizzle,
-                            CUtensorMapL2promotion, CUtensorMapFloatOOBfill);
+using Encode = CUresult (*)(CUtensorMap*, CUtensorMapDataType, cuuint32_t, void*, const cuuint64_t*,
+                            const cuuint64_t*, const cuuint32_t*, const cuuint32_t*, CUtensorMapInterleave,
+                            CUtensorMapSwizzle, CUtensorMapL2promotion, CUtensorMapFloatOOBfill);
 
 inline Encode encoder() {
   void* entry = nullptr;
   cudaDriverEntryPointQueryResult found{};
   CUDA(cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &entry, 12000, cudaEnableDefault, &found));
-  if (entry == nullptr || found != cudaDriverEntryPointSuccess) throw std::runtime_error("cuTensorMapEncodeTiled not found");
+  if (entry == nullptr || found != cudaDriverEntryPointSuccess)
+    throw std::runtime_error("cuTensorMapEncodeTiled not found");
   return reinterpret_cast<Encode>(entry);
 }
 
@@ -36,8 +37,8 @@ inline CUresult encode_map(const hw::TensorMap& t, void* base, CUtensorMap& map)
     step[i] = static_cast<cuuint32_t>(t.element_stride[i]);
     if (i > 0) stride[i - 1] = static_cast<cuuint64_t>(t.stride[i] * t.element_bytes);
   }
-  return encoder()(&map, type, static_cast<cuuint32_t>(t.rank), static_cast<char*>(base) + t.address, size, stride, box,
-                   step, CU_TENSOR_MAP_INTERLEAVE_NONE, swizzles[static_cast<int>(t.swizzle)],
+  return encoder()(&map, type, static_cast<cuuint32_t>(t.rank), static_cast<char*>(base) + t.address, size,
+                   stride, box, step, CU_TENSOR_MAP_INTERLEAVE_NONE, swizzles[static_cast<int>(t.swizzle)],
                    CU_TENSOR_MAP_L2_PROMOTION_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
 }
 
@@ -45,11 +46,11 @@ struct BoxAt {
   int x[hw::max_tma_rank];
 };
 
-__global__ void __launch_bounds__(128)
-    copy_kernel(const __grid_constant__ CUtensorMap map, int rank, BoxAt at, int bytes, uint8_t* image, int* status) {
+__global__ void __launch_bounds__(128) copy_kernel(const __grid_constant__ CUtensorMap map, int rank,
+                                                   BoxAt at, int bytes, uint8_t* image, int* status) {
   extern __shared__ __align__(1024) uint8_t shared[];
-  __shared__ __align__(8) uint64_t barrier;
-  const uint32_t bar = shared_address(&barrier), to = shared_address(shared);
+  const uint32_t to = shared_address(shared), bar = to + static_cast<uint32_t>(bytes);  // behind the image
+  if (to % 1024 != 0) __trap();
   for (int i = static_cast<int>(threadIdx.x); i < bytes; i += static_cast<int>(blockDim.x)) shared[i] = 0xEE;
   fence_async_proxy();
   if (threadIdx.x == 0) {
@@ -59,10 +60,11 @@ __global__ void __launch_bounds__(128)
   __syncthreads();
   if (threadIdx.x == 0) {
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(bar), "r"(bytes) : "memory");
-#define WF_TMA(dims, coordinates)                                                                                     \
-  asm volatile("cp.async.bulk.tensor." dims ".shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {" coordinates \
-               "}], [%2];" ::"r"(to), "l"(&map), "r"(bar), "r"(at.x[0]), "r"(at.x[1]), "r"(at.x[2]), "r"(at.x[3]),     \
-               "r"(at.x[4])                                                                                           \
+#define WF_TMA(dims, coordinates)                                                                        \
+  asm volatile("cp.async.bulk.tensor." dims                                                              \
+               ".shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {" coordinates           \
+               "}], [%2];" ::"r"(to),                                                                    \
+               "l"(&map), "r"(bar), "r"(at.x[0]), "r"(at.x[1]), "r"(at.x[2]), "r"(at.x[3]), "r"(at.x[4]) \
                : "memory")
     if (rank == 1) WF_TMA("1d", "%3");
     if (rank == 2) WF_TMA("2d", "%3,%4");
@@ -76,10 +78,13 @@ __global__ void __launch_bounds__(128)
   const long long begin = clock64();
   while (done == 0 && clock64() - begin < 200000000ll)
     asm volatile("{.reg .pred p; mbarrier.test_wait.parity.shared::cta.b64 p, [%1], 0; selp.u32 %0, 1, 0, p;}"
-                 : "=r"(done) : "r"(bar) : "memory");
+                 : "=r"(done)
+                 : "r"(bar)
+                 : "memory");
   if (done == 0) *status = 1;
   __syncthreads();
-  for (int i = static_cast<int>(threadIdx.x); i < bytes; i += static_cast<int>(blockDim.x)) image[i] = shared[i];
+  for (int i = static_cast<int>(threadIdx.x); i < bytes; i += static_cast<int>(blockDim.x))
+    image[i] = shared[i];
 }
 
 struct CopyCase {
@@ -96,19 +101,38 @@ inline std::vector<CopyCase> copy_cases() {
   for (int m = 0; m < 4; ++m) {
     const auto mode = static_cast<hw::SwizzleMode>(m);
     const std::string name = mode_name[m];
-    cases.push_back({"16-bit K-major " + name, "(192,256):(256,1)", value(hw::canonical_tile(M::k, mode, 2, 64, 128)), {64, 128}});
-    cases.push_back({"16-bit MN-major " + name, "(256,128):(1,256)", value(hw::canonical_tile(M::mn, mode, 2, 128, 32)), {128, 64}});
-    cases.push_back({"8-bit K-major " + name, "(192,256):(272,1)", value(hw::canonical_tile(M::k, mode, 1, 64, 128)), {64, 128}});
-    cases.push_back({"32-bit K-major " + name, "(192,128):(132,1)", value(hw::canonical_tile(M::k, mode, 4, 64, 64)), {64, 64}});
+    cases.push_back({"16-bit K-major " + name,
+                     "(192,256):(256,1)",
+                     value(hw::canonical_tile(M::k, mode, 2, 64, 128)),
+                     {64, 128}});
+    cases.push_back({"16-bit MN-major " + name,
+                     "(256,128):(1,256)",
+                     value(hw::canonical_tile(M::mn, mode, 2, 128, 32)),
+                     {128, 64}});
+    cases.push_back({"8-bit K-major " + name,
+                     "(192,256):(272,1)",
+                     value(hw::canonical_tile(M::k, mode, 1, 64, 128)),
+                     {64, 128}});
+    cases.push_back({"32-bit K-major " + name,
+                     "(192,128):(132,1)",
+                     value(hw::canonical_tile(M::k, mode, 4, 64, 64)),
+                     {64, 64}});
     // One span wide, and the box sticks out of the tensor in both directions.
-    cases.push_back({"16-bit K-major past the end " + name, "(100,120):(128,1)",
-                     value(hw::canonical_tile(M::k, mode, 2, 64, hw::span_bytes(mode) / 2 < 16 ? 16 : hw::span_bytes(mode) / 2)), {64, m == 0 ? 112 : 64}});
+    cases.push_back({"16-bit K-major past the end " + name,
+                     "(100,120):(128,1)",
+                     value(hw::canonical_tile(M::k, mode, 2, 64,
+                                              hw::span_bytes(mode) / 2 < 16 ? 16 : hw::span_bytes(mode) / 2)),
+                     {64, m == 0 ? 112 : 64}});
   }
   cases.push_back({"rank 1", "4096:1", {layout("256:1"), hw::swizzle_of(hw::SwizzleMode::none), 4}, {512}});
-  cases.push_back({"rank 4", "(64,96,(4,3)):(96,1,(6144,24576))",
-                   {layout("(32,64,1):(64,1,0)"), hw::swizzle_of(hw::SwizzleMode::b128), 2}, {32, 32, 7}});
-  cases.push_back({"rank 5", "((16,4),96,(4,3)):((96,1536),1,(6144,24576))",
-                   {layout("(32,64,1):(64,1,0)"), hw::swizzle_of(hw::SwizzleMode::b128), 2}, {32, 32, 7}});
+  cases.push_back({"rank 4",
+                   "(64,96,(4,3)):(96,1,(6144,30720))",
+                   {layout("(32,64,1):(64,1,0)"), hw::swizzle_of(hw::SwizzleMode::b128), 2},
+                   {32, 32, 7}});
+  cases.push_back({"rank 5",
+                   "((16,4),96,(4,3)):((96,2048),1,(8192,40960))",
+                   {layout("(32,64,1):(64,1,0)"), hw::swizzle_of(hw::SwizzleMode::b128), 2},
+                   {32, 32, 7}});
   return cases;
 }
 
@@ -134,8 +158,9 @@ inline void run_copy_case(const CopyCase& c) {
   const int image_bytes = static_cast<int>(t.box_bytes());
   Buffer<uint8_t> image(static_cast<std::size_t>(image_bytes));
   Buffer<int> status(1);
-  CUDA(cudaFuncSetAttribute(copy_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, image_bytes));
-  copy_kernel<<<1, 128, static_cast<std::size_t>(image_bytes)>>>(map, t.rank, at, image_bytes, image.get(), status.get());
+  CUDA(cudaFuncSetAttribute(copy_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, image_bytes + 16));
+  copy_kernel<<<1, 128, static_cast<std::size_t>(image_bytes + 16)>>>(map, t.rank, at, image_bytes,
+                                                                      image.get(), status.get());
   finish_kernel("copy_kernel");
   const auto got = image.read();
   int wrong = 0;
@@ -161,54 +186,127 @@ inline void run_copy_case(const CopyCase& c) {
       wrong += at_byte + b >= image_bytes || got[static_cast<std::size_t>(at_byte + b)] != want ? 1 : 0;
     }
   }
-  emit("copies", Json().field("case", c.name).field("graded", true).field("wrong", wrong)
-                     .field("finished", status.read()[0] == 0).field("bytes", image_bytes)
-                     .field("global", std::string(c.global)).field("tile", text(c.tile.layout))
-                     .list("size", size).list("box", box).list("at", coordinate));
+  emit("copies", Json()
+                     .field("case", c.name)
+                     .field("graded", true)
+                     .field("wrong", wrong)
+                     .field("finished", status.read()[0] == 0)
+                     .field("bytes", image_bytes)
+                     .field("global", std::string(c.global))
+                     .field("tile", text(c.tile.layout))
+                     .list("size", size)
+                     .list("box", box)
+                     .list("at", coordinate));
 }
 
 // ---- The driver's opinion
 
 inline void run_driver_cases() {
   Buffer<uint8_t> memory(1 << 20);
-  const hw::TensorMap good{2, 2, hw::SwizzleMode::b128, 0, {4096, 4096, 1, 1, 1}, {1, 4096, 0, 0, 0}, {64, 128, 1, 1, 1}, {1, 1, 1, 1, 1}};
+  const hw::TensorMap good{2,
+                           2,
+                           hw::SwizzleMode::b128,
+                           0,
+                           {4096, 4096, 1, 1, 1},
+                           {1, 4096, 0, 0, 0},
+                           {64, 128, 1, 1, 1},
+                           {1, 1, 1, 1, 1}};
   const auto test = [&](const char* name, const hw::TensorMap& t, bool graded = true) {
     CUtensorMap map{};
     const CUresult r = encode_map(t, memory.get(), map);
     const hw::Why why = hw::check(t);
     const bool accepted = r == CUDA_SUCCESS, predicted = why.rule == hw::Rule::none;
-    emit("driver", Json().field("case", std::string(name)).field("graded", graded).field("wrong", accepted == predicted ? 0 : 1)
-                       .field("driver_accepts", accepted).field("library_accepts", predicted)
+    emit("driver", Json()
+                       .field("case", std::string(name))
+                       .field("graded", graded)
+                       .field("wrong", accepted == predicted ? 0 : 1)
+                       .field("driver_accepts", accepted)
+                       .field("library_accepts", predicted)
                        .field("reason", std::string(hw::sentence(why).view())));
   };
   hw::TensorMap t = good;
   test("2D, 128B", t);
-  for (const int64_t a : {8, 16, 1}) { t = good; t.address = a; test(("address + " + std::to_string(a)).c_str(), t); }
-  for (const int64_t s : {4095, 4088, 4092, 8}) { t = good; t.stride[1] = s; test(("row stride " + std::to_string(s)).c_str(), t); }
-  t = good; t.stride[1] = 0; test("row stride 0", t, false);
-  t = good; t.stride[1] = 1024; test("rows overlap", t, false);
-  t = good; t.stride[1] = (int64_t{1} << 39) - 8; test("row stride just below 2^40 bytes", t);
-  t = good; t.stride[1] = int64_t{1} << 39; test("row stride 2^40 bytes", t);
-  for (const int64_t s : {int64_t{0}, int64_t{1} << 32, (int64_t{1} << 32) + 1}) { t = good; t.size[1] = s; test(("rows " + std::to_string(s)).c_str(), t); }
-  for (const int64_t b : {0, 1, 256, 257}) { t = good; t.box[1] = b; test(("box rows " + std::to_string(b)).c_str(), t); }
+  for (const int64_t a : {8, 16, 1}) {
+    t = good;
+    t.address = a;
+    test(("address + " + std::to_string(a)).c_str(), t);
+  }
+  for (const int64_t s : {4095, 4088, 4092, 8}) {
+    t = good;
+    t.stride[1] = s;
+    test(("row stride " + std::to_string(s)).c_str(), t);
+  }
+  t = good;
+  t.stride[1] = 0;
+  test("row stride 0", t, false);
+  t = good;
+  t.stride[1] = 1024;
+  test("rows overlap", t, false);
+  t = good;
+  t.stride[1] = (int64_t{1} << 39) - 8;
+  test("row stride just below 2^40 bytes", t);
+  t = good;
+  t.stride[1] = int64_t{1} << 39;
+  test("row stride 2^40 bytes", t);
+  for (const int64_t s : {int64_t{0}, int64_t{1} << 32, (int64_t{1} << 32) + 1}) {
+    t = good;
+    t.size[1] = s;
+    test(("rows " + std::to_string(s)).c_str(), t);
+  }
+  for (const int64_t b : {0, 1, 256, 257}) {
+    t = good;
+    t.box[1] = b;
+    test(("box rows " + std::to_string(b)).c_str(), t);
+  }
   for (const int64_t b : {4, 8, 12, 32, 64, 72, 128}) {
     for (int m = 0; m < 4; ++m) {
-      t = good; t.box[0] = b; t.swizzle = static_cast<hw::SwizzleMode>(m);
-      test(("box columns " + std::to_string(b) + ", span " + std::to_string(hw::span_bytes(t.swizzle))).c_str(), t);
+      t = good;
+      t.box[0] = b;
+      t.swizzle = static_cast<hw::SwizzleMode>(m);
+      test(("box columns " + std::to_string(b) + ", span " + std::to_string(hw::span_bytes(t.swizzle)))
+               .c_str(),
+           t);
     }
   }
-  t = good; t.swizzle = hw::SwizzleMode::none; t.box[0] = 256; test("box columns 256, none", t);
-  for (const int64_t s : {0, 1, 8, 9}) { t = good; t.element_stride[1] = s; test(("element stride " + std::to_string(s)).c_str(), t); }
-  t = good; t.box[0] = t.box[1] = 256; t.swizzle = hw::SwizzleMode::none; t.element_bytes = 8; t.stride[1] = 4096;
+  t = good;
+  t.swizzle = hw::SwizzleMode::none;
+  t.box[0] = 256;
+  test("box columns 256, none", t);
+  for (const int64_t s : {0, 1, 8, 9}) {
+    t = good;
+    t.element_stride[1] = s;
+    test(("element stride " + std::to_string(s)).c_str(), t);
+  }
+  t = good;
+  t.box[0] = t.box[1] = 256;
+  t.swizzle = hw::SwizzleMode::none;
+  t.element_bytes = 8;
+  t.stride[1] = 4096;
   test("box of 512 KiB", t, false);
-  t = good; t.rank = 1; test("rank 1", t);
-  t = good; t.rank = 5;
-  for (int i = 2; i < 5; ++i) { t.size[i] = 4; t.stride[i] = t.stride[i - 1] * t.size[i - 1]; }
-  t.size[1] = 64; t.stride[2] = 64 * 4096; t.stride[3] = 4 * 64 * 4096; t.stride[4] = 16 * 64 * 4096;
+  t = good;
+  t.rank = 1;
+  test("rank 1", t);
+  t = good;
+  t.rank = 5;
+  for (int i = 2; i < 5; ++i) {
+    t.size[i] = 4;
+    t.stride[i] = t.stride[i - 1] * t.size[i - 1];
+  }
+  t.size[1] = 64;
+  t.stride[2] = 64 * 4096;
+  t.stride[3] = 4 * 64 * 4096;
+  t.stride[4] = 16 * 64 * 4096;
   test("rank 5", t);
-  t.stride[4] = 24; test("rank 5, stride 4 is 48 bytes", t, false);
-  t.stride[4] = 20; test("rank 5, stride 4 is 40 bytes", t);
-  for (const int e : {1, 4, 8}) { t = good; t.element_bytes = e; t.box[0] = 128 / e; test(("element of " + std::to_string(e) + " bytes").c_str(), t); }
+  t.stride[4] = 24;
+  test("rank 5, stride 4 is 48 bytes", t, false);
+  t.stride[4] = 20;
+  test("rank 5, stride 4 is 40 bytes", t);
+  for (const int e : {1, 4, 8}) {
+    t = good;
+    t.element_bytes = e;
+    t.box[0] = 128 / e;
+    test(("element of " + std::to_string(e) + " bytes").c_str(), t);
+  }
 }
 
 }  // namespace device_check

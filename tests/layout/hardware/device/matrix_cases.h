@@ -1,7 +1,7 @@
 // One block multiplies known matrices with WGMMA. The tiles are written through the layouts' own offsets, the
-// descriptors are the ones the library computes, the result is read through the accumulator's thread-value layout
-// (and A through its register fragment), and every element of the product must be exact: the operands are small
-// integers, so all sums are exact in every accumulator.
+// descriptors are the ones the library computes, the result is read through the accumulator's thread-value
+// layout (and A through its register fragment), and every element of the product must be exact: the operands
+// are small integers, so all sums are exact in every accumulator.
 #pragma once
 
 #include <algorithm>
@@ -20,11 +20,12 @@ struct MatrixCase {
   hw::Major a_major, b_major;
   hw::SwizzleMode a_mode, b_mode;
   bool a_in_registers = false;
-  int64_t shift = 0;    // both tiles start this many bytes after a multiple of 1024
-  bool graded = true;   // false: an observation
+  int64_t shift = 0;   // both tiles start this many bytes after a multiple of 1024
+  bool graded = true;  // false: an observation
 };
 
-// Where everything goes, tabulated on the host from the layouts: the kernel stays small enough to compile fast.
+// Where everything goes, tabulated on the host from the layouts: the kernel stays small enough to compile
+// fast.
 struct MatrixTables {
   const int* a_bytes;      // (M,K) column-major -> byte in shared memory
   const int* b_bytes;      // (N,K) column-major
@@ -38,7 +39,8 @@ struct MatrixArgs {
   uint64_t a_bits[max_matrix_steps], b_bits[max_matrix_steps];  // for shared memory that starts at 0
 };
 
-__device__ inline void write_tile(uint8_t* shared, const int* bytes, int count, int element_bytes, const uint32_t* values) {
+__device__ inline void write_tile(uint8_t* shared, const int* bytes, int count, int element_bytes,
+                                  const uint32_t* values) {
   for (int i = static_cast<int>(threadIdx.x); i < count; i += static_cast<int>(blockDim.x))
     for (int k = 0; k < element_bytes; ++k) shared[bytes[i] + k] = static_cast<uint8_t>(values[i] >> 8 * k);
 }
@@ -46,8 +48,10 @@ __device__ inline void write_tile(uint8_t* shared, const int* bytes, int count, 
 // values: (rows, columns) column-major, one element a word. out: 64 x 128 column-major.
 template <MatrixType T, int TransA, int TransB, bool ARegisters, class Acc>
 __global__ void __launch_bounds__(128)
-    matrix_kernel(const __grid_constant__ MatrixArgs args, const uint32_t* a_values, const uint32_t* b_values, Acc* out) {
+    matrix_kernel(const __grid_constant__ MatrixArgs args, const uint32_t* a_values, const uint32_t* b_values,
+                  Acc* out) {
   extern __shared__ __align__(1024) uint8_t shared[];
+  if (shared_address(shared) % 1024 != 0) __trap();
   write_tile(shared, args.tables.a_bytes, 64 * args.k, args.element_bytes, a_values);
   write_tile(shared, args.tables.b_bytes, matrix_n * args.k, args.element_bytes, b_values);
   fence_async_proxy();
@@ -107,13 +111,16 @@ inline uint32_t encode(MatrixType type, int v) {
   static_assert(sizeof bits == sizeof f);
   std::memcpy(&bits, &f, sizeof bits);
   switch (type) {
-    case MatrixType::bf16: return bits >> 16;
-    case MatrixType::s8: return static_cast<uint8_t>(v);
+    case MatrixType::bf16:
+      return bits >> 16;
+    case MatrixType::s8:
+      return static_cast<uint8_t>(v);
     case MatrixType::e4m3: {
       static constexpr uint8_t magnitude[] = {0x00, 0x38, 0x40, 0x44, 0x48};  // 0, 1, 2, 3, 4
       return magnitude[v < 0 ? -v : v] | (v < 0 ? 0x80u : 0u);
     }
-    case MatrixType::tf32: return bits;
+    case MatrixType::tf32:
+      return bits;
   }
   return 0;
 }
@@ -158,8 +165,10 @@ void run_matrix(const MatrixCase& c) {
   Buffer<uint32_t> a_dev(a_host), b_dev(b_host);
   Buffer<Acc> out(64 * matrix_n);
   const int shared = static_cast<int>(b_address + b_tile.bytes() + 1024);
-  CUDA(cudaFuncSetAttribute(matrix_kernel<T, TransA, TransB, ARegisters, Acc>, cudaFuncAttributeMaxDynamicSharedMemorySize, shared));
-  matrix_kernel<T, TransA, TransB, ARegisters, Acc><<<1, 128, static_cast<std::size_t>(shared)>>>(args, a_dev.get(), b_dev.get(), out.get());
+  CUDA(cudaFuncSetAttribute(matrix_kernel<T, TransA, TransB, ARegisters, Acc>,
+                            cudaFuncAttributeMaxDynamicSharedMemorySize, shared));
+  matrix_kernel<T, TransA, TransB, ARegisters, Acc>
+      <<<1, 128, static_cast<std::size_t>(shared)>>>(args, a_dev.get(), b_dev.get(), out.get());
   finish_kernel("matrix_kernel");
   const std::vector<Acc> got = out.read();
   int wrong = 0, first = -1;
@@ -167,7 +176,8 @@ void run_matrix(const MatrixCase& c) {
   for (int n = 0; n < matrix_n; ++n)
     for (int m = 0; m < 64; ++m) {
       int want = 0;
-      for (int x = 0; x < k; ++x) want += av[static_cast<std::size_t>(m + 64 * x)] * bv[static_cast<std::size_t>(n + matrix_n * x)];
+      for (int x = 0; x < k; ++x)
+        want += av[static_cast<std::size_t>(m + 64 * x)] * bv[static_cast<std::size_t>(n + matrix_n * x)];
       const double have = static_cast<double>(got[static_cast<std::size_t>(m + 64 * n)]);
       if (have == want) continue;
       if (wrong++ > 0) continue;
@@ -179,10 +189,18 @@ void run_matrix(const MatrixCase& c) {
   std::snprintf(bits, sizeof bits, "%016llx %016llx", static_cast<unsigned long long>(args.a_bits[0]),
                 static_cast<unsigned long long>(args.b_bits[0]));
   Json j;
-  j.field("case", c.name).field("graded", c.graded).field("wrong", wrong).field("elements", 64 * matrix_n)
-      .field("k", k).field("a", text(a_tile.layout)).field("b", text(b_tile.layout)).field("descriptors", bits)
-      .field("a_lbo", static_cast<long long>(a.first.leading_bytes)).field("a_sbo", static_cast<long long>(a.first.stride_bytes))
-      .field("b_lbo", static_cast<long long>(b.first.leading_bytes)).field("b_sbo", static_cast<long long>(b.first.stride_bytes))
+  j.field("case", c.name)
+      .field("graded", c.graded)
+      .field("wrong", wrong)
+      .field("elements", 64 * matrix_n)
+      .field("k", k)
+      .field("a", text(a_tile.layout))
+      .field("b", text(b_tile.layout))
+      .field("descriptors", bits)
+      .field("a_lbo", static_cast<long long>(a.first.leading_bytes))
+      .field("a_sbo", static_cast<long long>(a.first.stride_bytes))
+      .field("b_lbo", static_cast<long long>(b.first.leading_bytes))
+      .field("b_sbo", static_cast<long long>(b.first.stride_bytes))
       .field("base_offset", a.first.base_offset);
   if (wrong > 0) j.field("first_wrong", first).field("want", want_first).field("got", got_first);
   emit("matrices", j);
@@ -192,12 +210,15 @@ inline std::vector<MatrixCase> matrix_cases() {
   static constexpr const char* mode_name[] = {"none", "32B", "64B", "128B"};
   static constexpr const char* type_name[] = {"bf16", "s8", "e4m3", "tf32"};
   std::vector<MatrixCase> cases;
-  const auto add = [&](MatrixType type, hw::Major a, hw::Major b, int am, int bm, bool registers, int64_t shift, bool graded) {
-    std::string name = std::string(type_name[static_cast<int>(type)]) + " A " + (a == hw::Major::k ? "K" : "M") + "-major " +
-                       mode_name[am] + (registers ? " in registers" : "") + ", B " + (b == hw::Major::k ? "K" : "N") +
+  const auto add = [&](MatrixType type, hw::Major a, hw::Major b, int am, int bm, bool registers,
+                       int64_t shift, bool graded) {
+    std::string name = std::string(type_name[static_cast<int>(type)]) + " A " +
+                       (a == hw::Major::k ? "K" : "M") + "-major " + mode_name[am] +
+                       (registers ? " in registers" : "") + ", B " + (b == hw::Major::k ? "K" : "N") +
                        "-major " + mode_name[bm];
     if (shift != 0) name += ", tiles " + std::to_string(shift) + " bytes past 1024";
-    cases.push_back({name, type, a, b, static_cast<hw::SwizzleMode>(am), static_cast<hw::SwizzleMode>(bm), registers, shift, graded});
+    cases.push_back({name, type, a, b, static_cast<hw::SwizzleMode>(am), static_cast<hw::SwizzleMode>(bm),
+                     registers, shift, graded});
   };
   using M = hw::Major;
   for (int m = 0; m < 4; ++m)
@@ -211,30 +232,45 @@ inline std::vector<MatrixCase> matrix_cases() {
     add(type, M::k, M::k, 3, 3, true, 0, true);
   // The pattern starts in the middle of a 1024-byte period: what does the base offset do?
   for (const int64_t shift : {128, 384, 512})
-    for (int m = 1; m < 4; ++m) add(MatrixType::bf16, M::k, M::k, m, m, false, shift, shift % (int64_t{128} << m) == 0);
+    for (int m = 1; m < 4; ++m)
+      add(MatrixType::bf16, M::k, M::k, m, m, false, shift, shift % (int64_t{128} << m) == 0);
   return cases;
 }
 
 inline void run_matrix_case(const MatrixCase& c) {
   if (c.a_in_registers) {
     switch (c.type) {
-      case MatrixType::bf16: return run_matrix<MatrixType::bf16, 0, 0, true>(c);
-      case MatrixType::s8: return run_matrix<MatrixType::s8, 0, 0, true>(c);
-      case MatrixType::e4m3: return run_matrix<MatrixType::e4m3, 0, 0, true>(c);
-      case MatrixType::tf32: return run_matrix<MatrixType::tf32, 0, 0, true>(c);
+      case MatrixType::bf16:
+        return run_matrix<MatrixType::bf16, 0, 0, true>(c);
+      case MatrixType::s8:
+        return run_matrix<MatrixType::s8, 0, 0, true>(c);
+      case MatrixType::e4m3:
+        return run_matrix<MatrixType::e4m3, 0, 0, true>(c);
+      case MatrixType::tf32:
+        return run_matrix<MatrixType::tf32, 0, 0, true>(c);
     }
   }
   const bool ta = c.a_major == hw::Major::mn, tb = c.b_major == hw::Major::mn;
   switch (c.type) {
     case MatrixType::bf16:
-      if (ta && tb) run_matrix<MatrixType::bf16, 1, 1>(c);
-      else if (ta) run_matrix<MatrixType::bf16, 1, 0>(c);
-      else if (tb) run_matrix<MatrixType::bf16, 0, 1>(c);
-      else run_matrix<MatrixType::bf16, 0, 0>(c);
+      if (ta && tb)
+        run_matrix<MatrixType::bf16, 1, 1>(c);
+      else if (ta)
+        run_matrix<MatrixType::bf16, 1, 0>(c);
+      else if (tb)
+        run_matrix<MatrixType::bf16, 0, 1>(c);
+      else
+        run_matrix<MatrixType::bf16, 0, 0>(c);
       break;
-    case MatrixType::s8: run_matrix<MatrixType::s8, 0, 0>(c); break;
-    case MatrixType::e4m3: run_matrix<MatrixType::e4m3, 0, 0>(c); break;
-    case MatrixType::tf32: run_matrix<MatrixType::tf32, 0, 0>(c); break;
+    case MatrixType::s8:
+      run_matrix<MatrixType::s8, 0, 0>(c);
+      break;
+    case MatrixType::e4m3:
+      run_matrix<MatrixType::e4m3, 0, 0>(c);
+      break;
+    case MatrixType::tf32:
+      run_matrix<MatrixType::tf32, 0, 0>(c);
+      break;
   }
 }
 
@@ -283,9 +319,12 @@ void run_fragment() {
     }
   for (int i = 0; i < 64 * Matrices; ++i)
     wrong_store += s[static_cast<std::size_t>(i)] != i / 8 % 8 + 8 * (i % 8) + 64 * (i / 64) ? 1 : 0;
-  emit("fragments", Json().field("case", "x" + std::to_string(Matrices) + (Trans ? ".trans" : ""))
-                        .field("graded", true).field("layout", text(fragment))
-                        .field("wrong", wrong_load + wrong_store).field("wrong_ldmatrix", wrong_load)
+  emit("fragments", Json()
+                        .field("case", "x" + std::to_string(Matrices) + (Trans ? ".trans" : ""))
+                        .field("graded", true)
+                        .field("layout", text(fragment))
+                        .field("wrong", wrong_load + wrong_store)
+                        .field("wrong_ldmatrix", wrong_load)
                         .field("wrong_stmatrix", wrong_store));
 }
 

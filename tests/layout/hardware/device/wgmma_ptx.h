@@ -19,16 +19,17 @@ constexpr int matrix_n = 128;
   "%54,%55,%56,%57,%58,%59,%60,%61,%62,%63}"
 // clang-format on
 
-#define WF_WGMMA_SHARED(c, shape, flags)                                                                     \
-  asm volatile("{.reg .pred p; setp.ne.b32 p, %66, 0; wgmma.mma_async.sync.aligned." shape " " WF_REGS64     \
-               ", %64, %65, p" flags ";}"                                                                    \
-               : WF_D64(c)                                                                                   \
+#define WF_WGMMA_SHARED(c, shape, flags)                                                                 \
+  asm volatile("{.reg .pred p; setp.ne.b32 p, %66, 0; wgmma.mma_async.sync.aligned." shape " " WF_REGS64 \
+               ", %64, %65, p" flags ";}"                                                                \
+               : WF_D64(c)                                                                               \
                : "l"(a), "l"(b), "r"(static_cast<int>(accumulate)), "n"(TransA), "n"(TransB))
-#define WF_WGMMA_REGISTERS(c, shape, flags)                                                                  \
-  asm volatile("{.reg .pred p; setp.ne.b32 p, %69, 0; wgmma.mma_async.sync.aligned." shape " " WF_REGS64     \
-               ", {%64,%65,%66,%67}, %68, p" flags ";}"                                                      \
-               : WF_D64(c)                                                                                   \
-               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(static_cast<int>(accumulate)), "n"(TransB))
+#define WF_WGMMA_REGISTERS(c, shape, flags)                                                              \
+  asm volatile("{.reg .pred p; setp.ne.b32 p, %69, 0; wgmma.mma_async.sync.aligned." shape " " WF_REGS64 \
+               ", {%64,%65,%66,%67}, %68, p" flags ";}"                                                  \
+               : WF_D64(c)                                                                               \
+               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(static_cast<int>(accumulate)),  \
+                 "n"(TransB))
 
 // D (+)= A * B^T for one step of K: A (M,K), B (N,K) by descriptor. TransA, TransB: 1 where MN-major.
 template <MatrixType T, int TransA, int TransB, class Acc>
