@@ -50,6 +50,7 @@ enum class Rule : uint8_t {
   fragment_shape,
   synthesis_size,
   synthesis_patterns,
+  synthesis_outside,
   too_many_modes,
 };
 
@@ -202,10 +203,14 @@ constexpr Text sentence(const Why& why) {
       t << "no fragment has the shape " << n[0] << " x " << n[1];
       break;
     case Rule::synthesis_size:
-      t << "a tile of " << n[0] << " rows of " << n[1] << " bytes has no swizzle or padding to choose";
+      t << "a tile of " << n[0] << " rows of " << n[1] << " bytes is none; it has 1 to 262144 bytes";
       break;
     case Rule::synthesis_patterns:
       t << n[0] << " access patterns; allowed are 1 to " << n[1];
+      break;
+    case Rule::synthesis_outside:
+      t << "pattern " << n[0] << " accesses " << n[2] << " bytes at byte " << n[1] << ", outside the tile of "
+        << n[3] << " bytes";
       break;
     case Rule::too_many_modes:
       t << "the layout would need more than " << n[0] << " modes";
