@@ -90,6 +90,7 @@ void divide_command(const Arguments& x) {
   const Tiler b = read_argument("B", x.b, parse_tiler(x.b));
   const Verdict<Layout> v = b.by_mode ? divide_modes(a, b.layout, form_of(x.form)) : divide(a, b.layout, form_of(x.form));
   show(print(answer(v)));
+  std::fflush(stdout);
   if (v.grade == Grade::padded)
     std::fprintf(stderr, "padded: size %lld for %lld elements; predicate the rest\n", static_cast<long long>(v->size()),
                  static_cast<long long>(a.size()));

@@ -80,12 +80,13 @@ std::string terminal(const Picture& p, bool ansi) {
   };
   std::string out = p.title + "\n" + std::string(margin, ' ');
   for (int j = 0; j < p.columns; ++j)
-    out += (tile_edge(j, p.columns, p.column_tile) ? " " : "") + centred(std::to_string(j), width);
+    out.append(tile_edge(j, p.columns, p.column_tile) ? " " : "").append(centred(std::to_string(j), width));
   out += "\n";
   for (int i = 0; i < p.rows; ++i) {
     if (tile_edge(i, p.rows, p.row_tile)) {
       out += std::string(margin, ' ');
-      for (int j = 0; j < p.columns; ++j) out += (tile_edge(j, p.columns, p.column_tile) ? "+" : "") + std::string(width, '-');
+      for (int j = 0; j < p.columns; ++j)
+        out.append(tile_edge(j, p.columns, p.column_tile) ? "+" : "").append(width, '-');
       out += "\n";
     }
     for (int line = 0; line < (second ? 2 : 1); ++line) {
@@ -93,7 +94,8 @@ std::string terminal(const Picture& p, bool ansi) {
       out += std::string(margin - 1 - label.size(), ' ') + label + " ";
       for (int j = 0; j < p.columns; ++j) {
         const Cell& cell = p.at(i, j);
-        out += (tile_edge(j, p.columns, p.column_tile) ? "|" : "") + paint(cell, centred(line == 0 ? cell.text : cell.small, width));
+        out.append(tile_edge(j, p.columns, p.column_tile) ? "|" : "");
+        out.append(paint(cell, centred(line == 0 ? cell.text : cell.small, width)));
       }
       out += "\n";
     }
