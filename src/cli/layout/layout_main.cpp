@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "cli/layout/common.h"
+#include "cli/layout/hardware.h"
 
 namespace warpfold::cli {
 
@@ -15,6 +16,10 @@ int layout_main(int argc, char** argv) {
   add_explain_command(app);
   add_draw_command(app);
   add_batch_command(app);
+  add_banks_command(app);
+  add_tma_command(app);
+  add_wgmma_command(app);
+  add_synthesise_command(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
