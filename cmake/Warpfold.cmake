@@ -23,6 +23,7 @@ macro(warpfold_find_cuda)
       set(CMAKE_CUDA_ARCHITECTURES OFF)
       enable_language(CUDA)
       set(CMAKE_CUDA_STANDARD 20)
+      set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION "-std=c++20")  # CMake 3.25 does not know it
       set(WARPFOLD_HAS_CUDA ON)
       message(STATUS "CUDA: ${CMAKE_CUDA_COMPILER} ${CMAKE_CUDA_COMPILER_VERSION}, building for sm_90a")
     elseif(WARPFOLD_CUDA STREQUAL "ON")

@@ -104,6 +104,17 @@ TEST(LayoutCli, Draw) {
             "3   5   7 | 13  15 \n");
   EXPECT_NE(out({"draw", "(2,2):(2,1)", "--threads-on", "(2,2)"}).find("T0"), std::string::npos);
   EXPECT_EQ(run({"draw", "(1000,1000)"}).exit_code, 1);
+  const std::string wide = out({"draw", "(5,128):(128,1)"});  // every printed number is an offset, in order
+  std::size_t at = wide.find("127") + 3;                       // past the header
+  for (int row = 0; row < 5; ++row) {
+    at = wide.find(std::string("\n") + std::to_string(row) + " ", at - 3) + 2;
+    for (int column = 0; column < 128; ++column) {
+      const std::string number = std::to_string(row * 128 + column);
+      at = wide.find_first_not_of(' ', at);
+      ASSERT_EQ(wide.substr(at, number.size()), number);
+      at += number.size();
+    }
+  }
 }
 
 TEST(LayoutCli, BatchLines) {
@@ -120,6 +131,11 @@ TEST(LayoutCli, BatchLines) {
   EXPECT_EQ(batch(R"json({"id":5,"op":"equal","a":"4:1","b":"(2,2):(1,2)"})json"), "{\"id\":5,\"ok\":true,\"equal\":true}\n");
   EXPECT_EQ(batch(R"json({"id":6,"op":"left_inverse","a":"(4,2):(1,5)"})json"),
             "{\"id\":6,\"ok\":true,\"layout\":\"(5,2):(1,4)\",\"verdict\":\"exact\"}\n");
+  EXPECT_NE(batch(R"json({"id":9,"op":"divide","a":"40:1","b":"(4,2):(1,10)"})json").find(R"json("witness":[8])json"),
+            std::string::npos);
+  EXPECT_NE(batch(R"json({"id":10,"op":"compose","a":"(4,6):(6,1)","b":"(3,8):(1,3)"})json")
+                .find(R"json("flat":"(4,6):(6,1)"})json"),
+            std::string::npos);
   EXPECT_EQ(batch("not json\n", 2), "{\"id\":null,\"ok\":false,\"reason\":\"line 1 is no JSON object\"}\n");
   EXPECT_NE(batch(R"json({"id":7,"op":"coalesce","a":"(4,6:(1,4)"})json").find("column 5"), std::string::npos);
   EXPECT_NE(batch(R"json({"id":8,"op":"complement","a":"4:1","m":18446744073709551615})json").find("overflow"), std::string::npos);

@@ -2,7 +2,7 @@
 //   in   {"id":1,"op":"compose","a":"(6,2):(8,2)","b":"(4,3):(3,1)"}
 //        ops coalesce, complement ("m"), compose, divide, product, left_inverse, right_inverse, equal, eval ("x")
 //   out  {"id":1,"ok":true,"layout":"((2,2),3):((24,2),8)","verdict":"exact"}
-//        {"id":1,"ok":false,"reason":"...","witness":[2,1]}
+//        {"id":1,"ok":false,"reason":"...","witness":[2,1]}   the coordinate of B, or the lost index of a division
 // A line that is no JSON object is answered with "ok":false and its number; the exit code is then 2.
 #include <cstdio>
 #include <fstream>
@@ -37,6 +37,7 @@ void write(std::string& out, const Verdict<Layout>& v) {
   if (!v.ok()) {
     refuse_line(out, v.reason().view());
     if (v.why.witness.leaves() > 0) write_witness(out, v.why.witness);
+    if (v.why.reason == Reason::lossy) write_witness(out, ints(v.why.n[3]));  // the index that is lost or repeated
     return;
   }
   const Text text = to_text(v.value);
@@ -102,6 +103,15 @@ void equal_line(std::string& out, const Json& line) {
   out += equal(a, b) ? R"("ok":true,"equal":true)" : R"("ok":true,"equal":false)";
 }
 
+// A refusal says in "flat" which layout has the function without refining B, where coalescing B shows one.
+void compose_line(std::string& out, const Layout& a, const Tiler& b) {
+  const Verdict<Layout> v = b.by_mode ? compose_modes(a, b.layout) : compose(a, b.layout);
+  write(out, v);
+  if (v.ok() || b.by_mode) return;
+  const Verdict<Layout> merged = compose(a, coalesce(b.layout));
+  if (merged.ok()) out.append(R"(,"flat":")").append(to_text(coalesce(merged.value)).view()).append("\"");
+}
+
 void answer_line(std::string& out, const Json& line) {
   const std::string_view op = text_of(line, "op");
   if (op == "eval") return eval_line(out, line);
@@ -117,7 +127,7 @@ void answer_line(std::string& out, const Json& line) {
   if (op != "compose" && op != "divide" && op != "product")
     throw CommandError{2, "unknown op \"" + std::string(op) + "\""};
   const Tiler b = tiler_of(line);
-  if (op == "compose") return write(out, b.by_mode ? compose_modes(a, b.layout) : compose(a, b.layout));
+  if (op == "compose") return compose_line(out, a, b);
   if (op == "divide") return write(out, b.by_mode ? divide_modes(a, b.layout) : divide(a, b.layout));
   write(out, b.by_mode ? product_modes(a, b.layout) : product(a, b.layout));
 }
