@@ -181,10 +181,12 @@ WF_HD constexpr Verdict<WgmmaDescriptor> wgmma_descriptor(const SharedTile& tile
   if (part.k_begin + step > k_mode.size()) return no(broken(Rule::wgmma_k, k_mode.size(), step));
 
   detail::DescriptorModes modes = detail::descriptor_modes(major, d.mode, tile.element_bytes);
-  if (const Why why = detail::follows(tile, 0, part.mn_begin, part.mn, modes.mn); why.rule != Rule::none)
-    return no(why);
-  if (const Why why = detail::follows(tile, 1, part.k_begin, step, modes.k); why.rule != Rule::none)
-    return no(why);
+  for (const int m :
+       {major == Major::k ? 1 : 0, major == Major::k ? 0 : 1}) {  // first the mode of the 16-byte units
+    const Why why = m == 0 ? detail::follows(tile, 0, part.mn_begin, part.mn, modes.mn)
+                           : detail::follows(tile, 1, part.k_begin, step, modes.k);
+    if (why.rule != Rule::none) return no(why);
+  }
 
   // K-major: SBO leads from 8 rows to the next. MN-major: swizzled, SBO leads from 8 k to the next; else LBO
   // does.

@@ -92,6 +92,7 @@ struct CopyCase {
   const char* global;
   hw::SharedTile tile;
   std::vector<int64_t> index;  // of the tile's first element, for each mode of the global layout
+  bool graded = true;          // false: an observation
 };
 
 inline std::vector<CopyCase> copy_cases() {
@@ -133,6 +134,17 @@ inline std::vector<CopyCase> copy_cases() {
                    "((16,4),96,(4,3)):((96,2048),1,(8192,40960))",
                    {layout("(32,64,1):(64,1,0)"), hw::swizzle_of(hw::SwizzleMode::b128), 2},
                    {32, 32, 7}});
+  // Rows shorter than the swizzle's span: are they still written without gaps?
+  cases.push_back({"rows of 32 bytes under the 128-byte swizzle",
+                   "(192,256):(256,1)",
+                   {layout("(64,16):(16,1)"), hw::swizzle_of(hw::SwizzleMode::b128), 2},
+                   {64, 32},
+                   false});
+  cases.push_back({"rows of 64 bytes under the 128-byte swizzle",
+                   "(192,256):(256,1)",
+                   {layout("(64,32):(32,1)"), hw::swizzle_of(hw::SwizzleMode::b128), 2},
+                   {64, 32},
+                   false});
   return cases;
 }
 
@@ -188,7 +200,7 @@ inline void run_copy_case(const CopyCase& c) {
   }
   emit("copies", Json()
                      .field("case", c.name)
-                     .field("graded", true)
+                     .field("graded", c.graded)
                      .field("wrong", wrong)
                      .field("finished", status.read()[0] == 0)
                      .field("bytes", image_bytes)
@@ -207,7 +219,7 @@ inline void run_driver_cases() {
                            2,
                            hw::SwizzleMode::b128,
                            0,
-                           {4096, 4096, 1, 1, 1},
+                           {4000, 4096, 1, 1, 1},
                            {1, 4096, 0, 0, 0},
                            {64, 128, 1, 1, 1},
                            {1, 1, 1, 1, 1}};
@@ -231,7 +243,7 @@ inline void run_driver_cases() {
     t.address = a;
     test(("address + " + std::to_string(a)).c_str(), t);
   }
-  for (const int64_t s : {4095, 4088, 4092, 8}) {
+  for (const int64_t s : {4095, 4088, 4092}) {
     t = good;
     t.stride[1] = s;
     test(("row stride " + std::to_string(s)).c_str(), t);
@@ -242,6 +254,9 @@ inline void run_driver_cases() {
   t = good;
   t.stride[1] = 1024;
   test("rows overlap", t, false);
+  t = good;
+  t.stride[1] = 8;
+  test("row stride 16 bytes", t, false);
   t = good;
   t.stride[1] = (int64_t{1} << 39) - 8;
   test("row stride just below 2^40 bytes", t);
