@@ -7,6 +7,7 @@
 
 #include "cli/commands.h"
 #include "cli/inspect.h"
+#include "cli/layout/layout.h"
 
 namespace warpfold::cli {
 namespace {
@@ -23,6 +24,7 @@ constexpr std::array kCommands{
     Command{"tokenize", "show the token ids of a text", tokenize_main},
     Command{"perplexity", "measure how well a model predicts a text", perplexity_main},
     Command{"bench", "measure speed", bench_main},
+    Command{"layout", "compute, explain, check and draw layouts", layout_main},
     Command{"doctor", "show what this machine has and what to do next", doctor_main},
 };
 
