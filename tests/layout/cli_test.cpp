@@ -80,6 +80,8 @@ TEST(LayoutCli, BadInputNamesTheColumn) {
   EXPECT_EQ(run({"eval", "99999999999999999999:1"}).err,
             "A: column 1: overflow: the number does not fit 64 bits\n  99999999999999999999:1\n  ^\n");
   EXPECT_EQ(run({"eval", "(4,8):(1,4)", "(1,2,3)"}).exit_code, 2);
+  EXPECT_EQ(run({"eval", "(4,8):(1,4)", "(1,9223372036854775807)"}).err,
+            "overflow: the offset at (1,9223372036854775807) does not fit 64 bits\n");
   EXPECT_EQ(run({"swizzle", "Sw<3,4>"}).exit_code, 2);
   EXPECT_EQ(run({"nonsense"}).exit_code, 2);
 }

@@ -157,7 +157,7 @@ WF_HD constexpr Verdict<Layout> injective(const Layout& l, int64_t work = defaul
       for (int k = 0; k < i; ++k) x *= l.shape[k];
       return refuse<Layout>(because(Reason::not_injective, 0, x, 0));
     }
-    if (l.stride[i] < 0) positive.stride[i] = -l.stride[i];  // mirrors a coordinate
+    if (l.shape[i] > 1 && l.stride[i] < 0) positive.stride[i] = -l.stride[i];  // mirrors a coordinate
   }
   detail::DifferenceSearch search;
   search.sorted = sort_modes(positive);

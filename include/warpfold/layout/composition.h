@@ -171,7 +171,7 @@ struct Composer {
     for (int p = 0; p < count; ++p) {
       int64_t once = 0;
       extended_checked(a, pieces[p].step, once);
-      given += digit[p] * once;
+      checked_mul_add(digit[p], once, given);  // only shown; the refusal stands without it
       input += digit[p] * pieces[p].step;
       why.witness.value[pieces[p].leaf] += digit[p] * pieces[p].place;
       if (digit[p] != 0) leaves |= int64_t{1} << pieces[p].leaf;

@@ -32,14 +32,15 @@ WF_HD constexpr Why why_lossy(const Layout& tile, int64_t m) {
     if (d == 0) return because(Reason::lossy_broadcast, n);
     if (d < 0) return because(Reason::complement_negative, n, d);
     if (divides(extent, d)) {
-      extent = n * d;
+      if (!checked_mul(n, d, extent)) return because(Reason::offset_overflow, i, n + 1, d);
       continue;
     }
     Why why = because(Reason::lossy, extent, n, d, d < extent ? d : extent * (d / extent));
     why.n[4] = d < extent;
     const int64_t target = i + 1 < sorted.leaves() ? sorted.stride[i + 1] : m;
-    if (divides(extent * n, target)) {
-      const int64_t whole = target / (extent * n), near = d / extent;
+    int64_t block = 0;
+    if (checked_mul(extent, n, block) && divides(block, target)) {
+      const int64_t whole = target / block, near = d / extent;
       for (int64_t q = near; q >= 1 && q > near - 4096 && why.n[5] == 0; --q)
         if (divides(q, whole)) why.n[5] = q * extent;
       for (int64_t q = near + 1; q <= whole && q < near + 4096 && why.n[6] == 0; ++q)

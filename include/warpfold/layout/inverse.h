@@ -72,7 +72,8 @@ WF_HD constexpr Verdict<Layout> left_inverse(const Layout& l) {
       continue;
     }
     const int64_t before = s.sorted.stride[i - 1], n = s.sorted.shape[i - 1];
-    if (!divides(before, d) || n * before > d)
+    int64_t extent = 0;
+    if (!divides(before, d) || !checked_mul(n, before, extent) || extent > d)
       return refuse<Layout>(because(Reason::left_inverse_chain, before, n, d));
     if (count + 2 > max_leaves) return refuse<Layout>(because(Reason::too_many_modes, max_leaves));
     emit(d / before, s.place[i - 1]);

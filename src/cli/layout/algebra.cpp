@@ -40,13 +40,7 @@ Form form_of(const std::string& name) {
 void eval(const Arguments& x) {
   const ComposedLayout l = read_composed("A", x.a);
   for (const std::string& at : x.rest) {
-    const IntTuple c = read_tuple("coordinate", at);
-    if (!l.layout.profile.accepts(c.profile)) {
-      Why why = because(Reason::coordinate);
-      why.witness = c;
-      throw CommandError{2, std::string(sentence(why).view())};
-    }
-    show(std::to_string(l(c)));
+    show(std::to_string(offset_at(l, read_tuple("coordinate", at))));
   }
   if (!x.rest.empty()) return;
   constexpr int64_t most = int64_t{1} << 20;

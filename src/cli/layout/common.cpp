@@ -40,6 +40,32 @@ Verdict<Tiler> parse_tiler(std::string_view text) {
   return accept(tiler);
 }
 
+namespace {
+
+bool add_offset(const Layout& l, const IntTuple& c, int64_t& sum) {
+  if (c.profile.is_scalar()) {
+    int64_t offset = 0;
+    return extended_checked(l, c.value[0], offset) && checked_add(sum, offset, sum);
+  }
+  for (int m = 0; m < c.rank(); ++m)
+    if (!add_offset(l.mode(m), c.mode(m), sum)) return false;
+  return true;
+}
+
+}  // namespace
+
+int64_t offset_at(const ComposedLayout& l, const IntTuple& coordinate) {
+  if (!l.layout.profile.accepts(coordinate.profile)) {
+    Why why = because(Reason::coordinate);
+    why.witness = coordinate;
+    throw CommandError{2, std::string(sentence(why).view())};
+  }
+  int64_t offset = l.offset;
+  if (!add_offset(l.layout, coordinate, offset))
+    throw CommandError{2, "overflow: the offset at " + print(coordinate) + " does not fit 64 bits"};
+  return l.swizzle(offset);
+}
+
 std::string_view grade_name(Grade grade) { return grade == Grade::padded ? "padded" : "exact"; }
 
 }  // namespace warpfold::cli::layout_tool

@@ -39,6 +39,9 @@ struct Tiler {
 };
 layout::Verdict<Tiler> parse_tiler(std::string_view text);
 
+// The offset at a coordinate; ends the command when the coordinate does not fit the shape or the offset 64 bits.
+int64_t offset_at(const layout::ComposedLayout& l, const layout::IntTuple& coordinate);
+
 template <class T>
 std::string print(const T& value) {
   return std::string(layout::to_text(value).view());
