@@ -1,10 +1,11 @@
 // The predictions against what a chip answered: records/h200.json is the output of device_check.cu. Skipped,
 // by name, where there is no record.
 //
-// Wavefronts and cycles: the shared-memory pipe takes one wavefront a cycle, so that an access of n
-// wavefronts takes n cycles, give or take the issue of the instruction:  0.95 n - 0.1 <= cycles <= 1.1 n +
-// 0.6. And relative to the conflict-free pattern of the same instruction: an access that needs r times its
-// wavefronts takes between 0.8 r and 1.2 r times its cycles.
+// Wavefronts and cycles: the shared-memory pipe takes one wavefront a cycle, and the issue of the
+// instructions a little more, so an access of n wavefronts takes  n <= cycles <= 1.1 n. Relative to the
+// conflict-free pattern of the same instruction, an access that needs r times its wavefronts takes 0.95 r
+// to 1.05 r times its cycles. The patterns that are not graded, in which lanes share words, take no more than
+// predicted.
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -42,12 +43,15 @@ TEST(HardwareRecord, WavefrontsTakeAsManyCycles) {
   std::map<std::string, std::vector<Measured>> instructions;
   for (const auto& entry : all.at("banks")) {
     ASSERT_FALSE(entry.contains("error")) << entry.dump();
-    if (!entry.at("graded").get<bool>()) continue;
     const auto offsets = entry.at("offsets").get<std::vector<int64_t>>();
     const auto r = bank_conflicts(access_of(entry.at("access")),
                                   [&](int lane) { return offsets[static_cast<std::size_t>(lane)]; });
     ASSERT_TRUE(r);
     EXPECT_EQ(r->total, entry.at("predicted_wavefronts").get<int>()) << entry.at("pattern");
+    if (!entry.at("graded").get<bool>()) {
+      EXPECT_LE(entry.at("cycles_per_access").get<double>(), 1.1 * r->total) << entry.at("pattern");
+      continue;
+    }
     instructions[entry.at("access").get<std::string>() + " " + entry.at("direction").get<std::string>()]
         .push_back({entry.at("pattern"), static_cast<double>(r->total),
                     entry.at("cycles_per_access").get<double>()});
@@ -58,11 +62,11 @@ TEST(HardwareRecord, WavefrontsTakeAsManyCycles) {
     for (const Measured& m : list)
       if (free == nullptr || m.wavefronts < free->wavefronts) free = &m;
     for (const Measured& m : list) {
-      EXPECT_GE(m.cycles, 0.95 * m.wavefronts - 0.1) << instruction << ", " << m.name;
-      EXPECT_LE(m.cycles, 1.1 * m.wavefronts + 0.6) << instruction << ", " << m.name;
+      EXPECT_GE(m.cycles, m.wavefronts) << instruction << ", " << m.name;
+      EXPECT_LE(m.cycles, 1.1 * m.wavefronts) << instruction << ", " << m.name;
       const double ratio = m.wavefronts / free->wavefronts, slower = m.cycles / free->cycles;
-      EXPECT_GE(slower, 0.8 * ratio) << instruction << ", " << m.name;
-      EXPECT_LE(slower, 1.2 * ratio) << instruction << ", " << m.name;
+      EXPECT_GE(slower, 0.95 * ratio) << instruction << ", " << m.name;
+      EXPECT_LE(slower, 1.05 * ratio) << instruction << ", " << m.name;
     }
   }
 }
@@ -74,7 +78,8 @@ TEST(HardwareRecord, MatricesFragmentsCopiesAndDriverAgree) {
     EXPECT_FALSE(all.at(section).empty()) << section;
     for (const auto& entry : all.at(section)) {
       ASSERT_FALSE(entry.contains("error")) << entry.dump();
-      if (entry.at("graded").get<bool>()) {
+      // Every matrix case agreed when it was recorded, those with a base offset too.
+      if (entry.at("graded").get<bool>() || std::string(section) == "matrices") {
         EXPECT_EQ(entry.at("wrong").get<int>(), 0) << entry.dump();
       }
     }

@@ -62,6 +62,12 @@ TEST(TensorMap, Rules) {
   EXPECT_EQ(said([](TensorMap& t) { t.box[0] = 256, t.swizzle = SwizzleMode::none; }), "");
   EXPECT_EQ(said([](TensorMap& t) { t.element_stride[1] = 9; }),
             "the element stride of dimension 1 is 9; allowed are 1 to 8");
+  EXPECT_EQ(said([](TensorMap& t) {
+              t.box[0] = t.box[1] = 256;
+              t.element_bytes = 4;
+              t.swizzle = SwizzleMode::none;
+            }),
+            "the box has 262144 bytes; a block has at most 232448 bytes of shared memory");
 }
 
 TEST(TensorMap, Boxes) {

@@ -18,6 +18,7 @@
 namespace warpfold::layout::hardware {
 
 inline constexpr int max_tma_rank = 5;
+inline constexpr int64_t max_shared_bytes = 227 * 1024;  // of a block
 
 struct TensorMap {
   int rank = 1;
@@ -64,6 +65,7 @@ WF_HD constexpr Why check(const TensorMap& t) {
   if (row % 16 != 0) return broken(Rule::tma_inner_box, t.box[0], t.element_bytes);
   if (t.swizzle != SwizzleMode::none && row > span_bytes(t.swizzle))
     return broken(Rule::tma_span, row, span_bytes(t.swizzle));
+  if (t.box_bytes() > max_shared_bytes) return broken(Rule::tma_box_bytes, t.box_bytes(), max_shared_bytes);
   return {};
 }
 

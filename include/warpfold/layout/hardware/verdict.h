@@ -26,6 +26,7 @@ enum class Rule : uint8_t {
   tma_inner_box,
   tma_span,
   tma_element_stride,
+  tma_box_bytes,
   tma_box_start,
   tma_shared_address,
   tma_swizzle,
@@ -129,6 +130,9 @@ constexpr Text sentence(const Why& why) {
       break;
     case Rule::tma_element_stride:
       t << "the element stride of dimension " << n[0] << " is " << n[1] << "; allowed are 1 to 8";
+      break;
+    case Rule::tma_box_bytes:
+      t << "the box has " << n[0] << " bytes; a block has at most " << n[1] << " bytes of shared memory";
       break;
     case Rule::tma_box_start:
       t << "the box starts at byte " << n[0] << " of dimension 0, which is no multiple of 16";

@@ -297,7 +297,11 @@ inline void run_driver_cases() {
   t.swizzle = hw::SwizzleMode::none;
   t.element_bytes = 8;
   t.stride[1] = 4096;
-  test("box of 512 KiB", t, false);
+  test("box of 512 KiB", t);
+  t.element_bytes = 4;
+  test("box of 256 KiB", t, false);
+  t.element_bytes = 2;
+  test("box of 128 KiB", t);
   t = good;
   t.rank = 1;
   test("rank 1", t);
