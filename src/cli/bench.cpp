@@ -53,11 +53,14 @@ Result<double> timed_rate(std::int64_t tokens, Work&& work) {
 Result<Report> measure(const BenchOptions& options) {
   WF_TRY(const engine::ModelPtr model, load_model(options.model));
   Report report{model->info(), model->pool().size(), {}, {}};
+  const std::int64_t longest = std::max(options.prompt, options.tokens);
+  if (longest > model->info().context)
+    return fail(ErrorCode::kInvalidArgument, fmt::format("{} tokens asked for, the model takes at most {}", longest, model->info().context));
   // Any ids do: the work does not depend on them.
   std::mt19937 random(1);
   std::uniform_int_distribution<engine::TokenId> any(0,
                                                      static_cast<engine::TokenId>(model->info().vocab - 1));
-  std::vector<engine::TokenId> ids(static_cast<std::size_t>(std::max(options.prompt, options.tokens)));
+  std::vector<engine::TokenId> ids(static_cast<std::size_t>(longest));
   std::generate(ids.begin(), ids.end(), [&] { return any(random); });
   const auto prompt = std::span(ids).first(static_cast<std::size_t>(options.prompt));
   const auto answer = std::span(ids).first(static_cast<std::size_t>(options.tokens));

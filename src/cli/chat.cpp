@@ -47,8 +47,25 @@ class Conversation {
   const engine::Timings& timings() const { return timings_; }
 
  private:
+  // The conversation as tokens. When it outgrows the context its oldest exchanges are forgotten, never the system
+  // message nor the newest message.
+  Result<std::vector<engine::TokenId>> prompt_that_fits() {
+    const std::size_t kept = !messages_.empty() && messages_.front().role == "system" ? 1 : 0;
+    std::size_t forgotten = 0;
+    while (true) {
+      WF_TRY(auto prompt, model_.encode_chat(messages_));
+      if (static_cast<std::int64_t>(prompt.size()) < session_.context() || messages_.size() < kept + 3) {
+        if (forgotten > 0) fmt::print(stderr, "[the context is full: {} old messages forgotten]\n", forgotten);
+        return prompt;
+      }
+      const auto oldest = messages_.begin() + static_cast<std::ptrdiff_t>(kept);
+      messages_.erase(oldest, oldest + 2);
+      forgotten += 2;
+    }
+  }
+
   Result<engine::Generation> generate() {
-    WF_TRY(const auto prompt, model_.encode_chat(messages_));
+    WF_TRY(const auto prompt, prompt_that_fits());
     Progress bar("reading", {"tokens", 1});
     const InterruptScope interrupt;  // Ctrl-C ends the answer, not the conversation
     ++sampling_.seed;                // another draw for each answer
@@ -94,10 +111,10 @@ Result<Speed> converse(const ChatOptions& options, const engine::SamplingOptions
     if (terminal) fmt::print(stderr, "> ");
     if (!std::getline(std::cin, line)) break;
     if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
-    const Status status = conversation.answer(line);
-    fmt::print("\n");
-    std::fflush(stdout);
-    if (!status) {
+    if (const Status status = conversation.answer(line)) {
+      fmt::print("\n");
+      std::fflush(stdout);
+    } else {
       report_error(status.error());
       any_error = true;
     }

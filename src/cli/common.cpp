@@ -58,13 +58,13 @@ Result<std::string> read_text(const std::string& path) {
 }
 
 void ModelOptions::add_to(CLI::App& app) {
-  const std::map<std::string, models::KvType> kv_types{{"f16", models::KvType::kF16},
-                                                       {"int8", models::KvType::kInt8}};
   app.add_option("model", path, "GGUF file, or directory with config.json and safetensors")->required();
   app.add_option("--threads", threads, "threads to compute with (default: all processors)")
       ->check(CLI::Range(1, 4096));
-  app.add_option("--kv", kv, "type of the key-value cache: f16 (default) or int8")
-      ->transform(CLI::Transformer(kv_types))
+  app.add_option_function<std::string>(
+         "--kv", [this](const std::string& name) { kv = name == "int8" ? models::KvType::kInt8 : models::KvType::kF16; },
+         "type of the key-value cache: f16 (default) or int8")
+      ->check(CLI::IsMember({"f16", "int8"}))
       ->type_name("TYPE");
 }
 

@@ -28,6 +28,14 @@ std::vector<fs::path> find_models(const fs::path& folder) {
   return found;
 }
 
+// The default model where it is present.
+fs::path preferred(const std::vector<fs::path>& models) {
+  const auto it = std::find_if(models.begin(), models.end(), [](const fs::path& p) {
+    return p.filename() == "SmolLM2-135M-Instruct.Q4_1.gguf";
+  });
+  return it == models.end() ? models.front() : *it;
+}
+
 double memory_gb() {
   return static_cast<double>(::sysconf(_SC_PHYS_PAGES)) * static_cast<double>(::sysconf(_SC_PAGE_SIZE)) / 1e9;
 }
@@ -60,7 +68,7 @@ int doctor_main(int argc, char** argv) {
     print_row("next",
               "make demo fetches the default model; any GGUF file of a supported family works as well");
   } else {
-    print_row("next", fmt::format("warpfold run {} -p \"The capital of France is\"", models.back().string()));
+    print_row("next", fmt::format("warpfold run {} -p \"The capital of France is\"", preferred(models).string()));
   }
   return 0;
 }

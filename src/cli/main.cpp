@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdio>
+#include <exception>
 #include <string_view>
 
 #include "cli/commands.h"
@@ -59,4 +60,14 @@ int dispatch(int argc, char** argv) {
 }  // namespace
 }  // namespace warpfold::cli
 
-int main(int argc, char** argv) { return warpfold::cli::dispatch(argc, argv); }
+// A command whose output was lost has failed, whatever it thinks; and no exception ends the process by itself.
+int main(int argc, char** argv) {
+  try {
+    const int code = warpfold::cli::dispatch(argc, argv);
+    if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
+    std::fputs("error: the output could not be written\n", stderr);
+  } catch (const std::exception& e) {
+    fmt::print(stderr, "error: {}\n", e.what());
+  }
+  return 1;
+}

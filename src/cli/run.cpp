@@ -45,9 +45,10 @@ Result<Outcome> complete(const RunOptions& options, const engine::SamplingOption
   WF_TRY(const auto prompt, encode_prompt(*model, options));
 
   // Room for this request and no more, unless asked for.
-  const std::int64_t needed = static_cast<std::int64_t>(prompt.size()) + options.max_tokens;
+  const std::int64_t trained = model->info().context, size = static_cast<std::int64_t>(prompt.size());
+  const std::int64_t needed = options.max_tokens < trained ? size + options.max_tokens : trained;
   const std::int64_t context =
-      options.context ? options.context : std::clamp<std::int64_t>(needed, 1, model->info().context);
+      options.context ? options.context : std::clamp<std::int64_t>(needed, 1, trained);
   WF_TRY(auto session, engine::Session::create(model, {.context = context, .kv = options.model.kv}));
 
   engine::GenerateOptions request{.sampling = sampling,

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <system_error>
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -47,7 +48,12 @@ int ThreadPool::available_processors() {
 }
 
 ThreadPool::ThreadPool(int threads) {
-  for (int i = 1; i < threads; ++i) workers_.emplace_back([this, i] { worker_loop(i); });
+  try {
+    workers_.reserve(static_cast<std::size_t>(std::max(threads, 1)) - 1);
+    for (int i = 1; i < threads; ++i) workers_.emplace_back([this, i] { worker_loop(i); });
+  } catch (const std::system_error&) {
+    // The system starts no more threads: the pool works with those it has, see size().
+  }
 }
 
 ThreadPool::~ThreadPool() {

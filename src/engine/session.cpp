@@ -67,7 +67,7 @@ Session::Session(ModelPtr model, models::KvCachePtr cache, std::int64_t context)
       cache_(std::move(cache)),
       context_(context),
       logits_(static_cast<std::size_t>(model_->info().vocab)) {
-  tokens_.reserve(static_cast<std::size_t>(context));
+  tokens_.reserve(static_cast<std::size_t>(context));  // so that steps do not allocate
 }
 
 Result<Session> Session::create(ModelPtr model, const SessionOptions& options) {
@@ -78,7 +78,11 @@ Result<Session> Session::create(ModelPtr model, const SessionOptions& options) {
         ErrorCode::kInvalidArgument,
         fmt::format("a context of {} tokens is not possible; the model allows 1 to {}", context, trained));
   WF_TRY(auto cache, model->decoder().make_cache(context, options.kv));
-  return Session(std::move(model), std::move(cache), context);
+  try {
+    return Session(std::move(model), std::move(cache), context);
+  } catch (const std::bad_alloc&) {
+    return fail(ErrorCode::kInvalidArgument, fmt::format("out of memory for a session of {} tokens", context));
+  }
 }
 
 Status Session::prefill(std::span<const TokenId> tokens, const PrefillProgress& progress,
@@ -155,7 +159,7 @@ Result<Generation> Session::generate(std::span<const TokenId> prompt, const Gene
 
   // The last token is not evaluated: nothing is to be predicted from it.
   const std::int64_t limit = std::min(options.max_tokens, context_ - ssize(prompt));
-  result.tokens.reserve(static_cast<std::size_t>(limit));
+  result.tokens.reserve(static_cast<std::size_t>(std::min<std::int64_t>(limit, 4096)));
   Answer answer(tokenizer ? *tokenizer : nullptr, options);
   const auto decode_start = Clock::now();
   while (ssize(result.tokens) < limit) {

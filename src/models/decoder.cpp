@@ -1,5 +1,6 @@
 // Forward pass of decoder-only transformers; the formulas stand in the public header, the differences between
-// families in DecoderConfig. Shapes: T tokens of a chunk, d = d_model, H heads, G KV heads, D head_dim, F = d_ff.
+// families in DecoderConfig. Shapes: T tokens of a chunk, d = d_model, H heads, G KV heads, D head_dim, F =
+// d_ff.
 #include "warpfold/models/decoder.h"
 
 #include <algorithm>
@@ -31,12 +32,12 @@ class KvCache {
   std::int64_t capacity = 0, length = 0;
   std::vector<ops::KvLayer> layers;
   // Scratch of the forward pass: one set a sequence, since a sequence runs one pass at a time.
-  ops::Activations input;              // the current linear layers' input
+  ops::Activations input;  // the current linear layers' input
   ops::AttentionWorkspace attention;
-  std::vector<float> x;                // (T, d) residual stream
-  std::vector<float> q, k, v;          // (T, H * D), (T, G * D), (T, G * D)
-  std::vector<float> gate, up;         // (T, F)
-  std::vector<float> branch;           // (T, d) a block's output before its post-norm
+  std::vector<float> x;                                       // (T, d) residual stream
+  std::vector<float> q, k, v;                                 // (T, H * D), (T, G * D), (T, G * D)
+  std::vector<float> gate, up;                                // (T, F)
+  std::vector<float> branch;                                  // (T, d) a block's output before its post-norm
   std::vector<float> cosine, sine, local_cosine, local_sine;  // (T, rope.dims / 2)
 };
 
@@ -48,13 +49,14 @@ std::vector<double> rope_frequencies(const Rope& rope) {
   std::vector<double> f;
   for (std::int64_t i = 0; i < rope.dims / 2; ++i) {
     const double factor = rope.factors.empty() ? 1 : rope.factors[static_cast<std::size_t>(i)];
-    f.push_back(std::pow(rope.base, -2.0 * static_cast<double>(i) / static_cast<double>(rope.dims)) / rope.linear / factor);
+    f.push_back(std::pow(rope.base, -2.0 * static_cast<double>(i) / static_cast<double>(rope.dims)) /
+                rope.linear / factor);
   }
   return f;
 }
 
-void rope_table(const std::vector<double>& frequencies, std::int64_t start, std::int64_t tokens, std::vector<float>& cosine,
-                std::vector<float>& sine) {
+void rope_table(const std::vector<double>& frequencies, std::int64_t start, std::int64_t tokens,
+                std::vector<float>& cosine, std::vector<float>& sine) {
   const std::size_t half = frequencies.size();
   cosine.resize(static_cast<std::size_t>(tokens) * half);
   sine.resize(cosine.size());
@@ -132,7 +134,8 @@ class Pass {
   void normalised_input(const std::vector<float>& weight, bool quantise) {
     s_.input.reshape(tokens_, c_.d_model);
     for_tokens(tokens_, pool_, [&](std::int64_t t) {
-      ops::rms_norm(s_.x.data() + t * c_.d_model, weight.data(), c_.d_model, c_.norm_epsilon, s_.input.row(t));
+      ops::rms_norm(s_.x.data() + t * c_.d_model, weight.data(), c_.d_model, c_.norm_epsilon,
+                    s_.input.row(t));
       if (quantise) s_.input.quantise(t);
     });
   }
@@ -154,8 +157,8 @@ class Pass {
   }
 
   // Bias, norm and rotation of one token's heads of q or k: x (heads, D).
-  void finish_heads(float* x, std::int64_t heads, const std::vector<float>& bias, const std::vector<float>& norm,
-                    std::int64_t t, bool local) {
+  void finish_heads(float* x, std::int64_t heads, const std::vector<float>& bias,
+                    const std::vector<float>& norm, std::int64_t t, bool local) {
     if (c_.qkv_bias) ops::add(x, bias.data(), heads * c_.head_dim);
     const Rope& rope = local ? c_.local_rope : c_.rope;
     const float* cosine = (local ? s_.local_cosine : s_.cosine).data() + t * (rope.dims / 2);
@@ -170,7 +173,8 @@ class Pass {
   void attention_block(const LayerWeights& w, ops::KvLayer& cache, bool local) {
     const std::int64_t q_size = c_.heads * c_.head_dim, kv_size = c_.kv_heads * c_.head_dim;
     normalised_input(w.attention_norm, w.q.quantised() || w.k.quantised() || w.v.quantised());
-    const std::array tasks{ops::MatmulTask{&w.q, s_.q.data(), q_size}, ops::MatmulTask{&w.k, s_.k.data(), kv_size},
+    const std::array tasks{ops::MatmulTask{&w.q, s_.q.data(), q_size},
+                           ops::MatmulTask{&w.k, s_.k.data(), kv_size},
                            ops::MatmulTask{&w.v, s_.v.data(), kv_size}};
     ops::Matmul::run(tasks, s_.input, pool_);
     for_tokens(tokens_, pool_, [&](std::int64_t t) {
@@ -182,7 +186,8 @@ class Pass {
       cache.append(k, v, s_.length + t);
     });
     s_.input.reshape(tokens_, q_size);
-    ops::attention({s_.q.data(), s_.input.row(0), tokens_, c_.heads, s_.length, local ? c_.window : 0, c_.attention_scale},
+    ops::attention({s_.q.data(), s_.input.row(0), tokens_, c_.heads, s_.length, local ? c_.window : 0,
+                    c_.attention_scale},
                    cache, s_.attention, pool_);
     if (w.o.quantised()) for_tokens(tokens_, pool_, [&](std::int64_t t) { s_.input.quantise(t); });
     add_projection(w.o, w.post_attention_norm);
@@ -190,11 +195,13 @@ class Pass {
 
   void feed_forward_block(const LayerWeights& w) {
     normalised_input(w.ffn_norm, w.gate.quantised() || w.up.quantised());
-    const std::array tasks{ops::MatmulTask{&w.gate, s_.gate.data(), c_.d_ff}, ops::MatmulTask{&w.up, s_.up.data(), c_.d_ff}};
+    const std::array tasks{ops::MatmulTask{&w.gate, s_.gate.data(), c_.d_ff},
+                           ops::MatmulTask{&w.up, s_.up.data(), c_.d_ff}};
     ops::Matmul::run(tasks, s_.input, pool_);
     s_.input.reshape(tokens_, c_.d_ff);
     for_tokens(tokens_, pool_, [&](std::int64_t t) {
-      ops::gated(c_.activation, s_.gate.data() + t * c_.d_ff, s_.up.data() + t * c_.d_ff, c_.d_ff, s_.input.row(t));
+      ops::gated(c_.activation, s_.gate.data() + t * c_.d_ff, s_.up.data() + t * c_.d_ff, c_.d_ff,
+                 s_.input.row(t));
       if (w.down.quantised()) s_.input.quantise(t);
     });
     add_projection(w.down, w.post_ffn_norm);
@@ -210,7 +217,8 @@ class Pass {
 // Tokens a chunk: enough that weights are read rarely, few enough that scratch memory stays near 24 MiB.
 std::int64_t chunk_tokens(const DecoderConfig& c) {
   const std::int64_t widest = std::max(c.d_ff, c.heads * c.head_dim);
-  const std::int64_t bytes = 4 * (c.d_model + (c.heads + 2 * c.kv_heads) * c.head_dim + 2 * c.d_ff) + 6 * widest;
+  const std::int64_t bytes =
+      4 * (c.d_model + (c.heads + 2 * c.kv_heads) * c.head_dim + 2 * c.d_ff) + 6 * widest;
   return std::clamp<std::int64_t>((std::int64_t{24} << 20) / bytes / 8 * 8, 32, 512);
 }
 
@@ -218,21 +226,33 @@ std::int64_t chunk_tokens(const DecoderConfig& c) {
 std::int64_t weight_bytes(const DecoderWeights& w) {
   std::int64_t n = w.head.rows() > 0 ? w.head.bytes() : w.embedding.bytes();
   for (const LayerWeights& l : w.layers)
-    n += l.q.bytes() + l.k.bytes() + l.v.bytes() + l.o.bytes() + l.gate.bytes() + l.up.bytes() + l.down.bytes();
+    n += l.q.bytes() + l.k.bytes() + l.v.bytes() + l.o.bytes() + l.gate.bytes() + l.up.bytes() +
+         l.down.bytes();
   return n;
 }
 
-Result<std::unique_ptr<Decoder::Impl>> build(const ConfigSource& source, const formats::Gguf* gguf,
-                                             const formats::Safetensors* safetensors, const std::string& name,
-                                             ThreadPool& pool, const std::function<void(std::int64_t, std::int64_t)>& progress) {
+Result<std::unique_ptr<Decoder::Impl>> build(
+    const ConfigSource& source, const formats::Gguf* gguf, const formats::Safetensors* safetensors,
+    const std::string& name, ThreadPool& pool,
+    const std::function<void(std::int64_t, std::int64_t)>& progress) {
   auto m = std::make_unique<Decoder::Impl>();
   WF_TRY(m->config, read_config(source));
   WF_TRY(m->weights, load_weights(m->config, gguf, safetensors, name, pool, progress));
   const DecoderConfig& c = m->config;
   m->frequencies = rope_frequencies(c.rope);
   if (c.window > 0) m->local_frequencies = rope_frequencies(c.local_rope);
-  m->info = {c.architecture, name, c.layers, c.d_model, c.heads, c.kv_heads, c.head_dim, c.d_ff,
-             m->weights.embedding.rows(), c.context, m->weights.parameters, weight_bytes(m->weights)};
+  m->info = {c.architecture,
+             name,
+             c.layers,
+             c.d_model,
+             c.heads,
+             c.kv_heads,
+             c.head_dim,
+             c.d_ff,
+             m->weights.embedding.rows(),
+             c.context,
+             m->weights.parameters,
+             weight_bytes(m->weights)};
   return m;
 }
 
@@ -272,14 +292,17 @@ Result<Decoder> Decoder::load(const std::string& path, ThreadPool& pool,
 Result<KvCachePtr> Decoder::make_cache(std::int64_t capacity, KvType type) const {
   const DecoderConfig& c = impl_->config;
   if (capacity < 1 || capacity > c.context)
-    return fail(ErrorCode::kInvalidArgument,
-                fmt::format("a KV cache of {} tokens is impossible: the model takes 1 to {}", capacity, c.context));
+    return fail(
+        ErrorCode::kInvalidArgument,
+        fmt::format("a KV cache of {} tokens is impossible: the model takes 1 to {}", capacity, c.context));
   KvCachePtr cache(new KvCache);
   cache->capacity = capacity;
   try {
-    for (std::int64_t i = 0; i < c.layers; ++i) cache->layers.emplace_back(c.kv_heads, c.head_dim, capacity, type);
+    for (std::int64_t i = 0; i < c.layers; ++i)
+      cache->layers.emplace_back(c.kv_heads, c.head_dim, capacity, type);
   } catch (const std::bad_alloc&) {
-    return fail(ErrorCode::kInvalidArgument, fmt::format("out of memory for a KV cache of {} tokens in {} layers", capacity, c.layers));
+    return fail(ErrorCode::kInvalidArgument,
+                fmt::format("out of memory for a KV cache of {} tokens in {} layers", capacity, c.layers));
   }
   return cache;
 }
@@ -291,35 +314,49 @@ std::int64_t Decoder::bytes(const KvCache& cache) {
   for (const auto& layer : cache.layers) n += layer.bytes();
   return n;
 }
-void Decoder::truncate(KvCache& cache, std::int64_t length) { cache.length = std::clamp<std::int64_t>(length, 0, cache.length); }
+void Decoder::truncate(KvCache& cache, std::int64_t length) {
+  cache.length = std::clamp<std::int64_t>(length, 0, cache.length);
+}
 
-Status Decoder::forward(std::span<const std::int32_t> tokens, KvCache& cache, std::span<float> logits, std::int64_t logit_rows,
-                        ThreadPool& pool, const std::function<bool(std::int64_t)>& progress) const {
+Status Decoder::forward(std::span<const std::int32_t> tokens, KvCache& cache, std::span<float> logits,
+                        std::int64_t logit_rows, ThreadPool& pool,
+                        const std::function<bool(std::int64_t)>& progress) const {
   const auto count = static_cast<std::int64_t>(tokens.size());
   const std::int64_t vocab = impl_->info.vocab;
   if (count == 0) return fail(ErrorCode::kInvalidArgument, "no tokens to process");
   if (count > cache.capacity - cache.length)
-    return fail(ErrorCode::kInvalidArgument, fmt::format("{} tokens do not fit: the context holds {} and {} are used", count,
-                                                         cache.capacity, cache.length));
+    return fail(ErrorCode::kInvalidArgument,
+                fmt::format("{} tokens do not fit: the context holds {} and {} are used", count,
+                            cache.capacity, cache.length));
   for (std::size_t i = 0; i < tokens.size(); ++i)
     if (tokens[i] < 0 || tokens[i] >= vocab)
-      return fail(ErrorCode::kInvalidArgument, fmt::format("token {} at position {} is outside the vocabulary of {}", tokens[i], i, vocab));
+      return fail(
+          ErrorCode::kInvalidArgument,
+          fmt::format("token {} at position {} is outside the vocabulary of {}", tokens[i], i, vocab));
   if (logit_rows < 0 || logit_rows > count || static_cast<std::int64_t>(logits.size()) < logit_rows * vocab)
-    return fail(ErrorCode::kInvalidArgument, fmt::format("{} rows of logits for {} tokens do not fit {} values", logit_rows, count, logits.size()));
+    return fail(ErrorCode::kInvalidArgument,
+                fmt::format("{} rows of logits for {} tokens do not fit {} values", logit_rows, count,
+                            logits.size()));
 
   const std::int64_t chunk = chunk_tokens(impl_->config);
-  for (std::int64_t done = 0; done < count;) {
-    const std::int64_t n = std::min(chunk, count - done);
-    Pass pass(*impl_, cache, n, pool);
-    pass.embed(tokens.subspan(static_cast<std::size_t>(done), static_cast<std::size_t>(n)));
-    for (std::int64_t i = 0; i < impl_->config.layers; ++i) pass.layer(i);
-    // Rows of logits that fall into this chunk.
-    const std::int64_t first = std::max(count - logit_rows, done);
-    if (first < done + n) pass.head(done + n - first, logits.data() + (first - (count - logit_rows)) * vocab);
-    cache.length += n;
-    done += n;
-    if (progress && !progress(done) && done < count)
-      return fail(ErrorCode::kCancelled, fmt::format("stopped after {} of {} tokens", done, count));
+  try {
+    for (std::int64_t done = 0; done < count;) {
+      const std::int64_t n = std::min(chunk, count - done);
+      Pass pass(*impl_, cache, n, pool);
+      pass.embed(tokens.subspan(static_cast<std::size_t>(done), static_cast<std::size_t>(n)));
+      for (std::int64_t i = 0; i < impl_->config.layers; ++i) pass.layer(i);
+      // Rows of logits that fall into this chunk.
+      const std::int64_t first = std::max(count - logit_rows, done);
+      if (first < done + n)
+        pass.head(done + n - first, logits.data() + (first - (count - logit_rows)) * vocab);
+      cache.length += n;
+      done += n;
+      if (progress && !progress(done) && done < count)
+        return fail(ErrorCode::kCancelled, fmt::format("stopped after {} of {} tokens", done, count));
+    }
+  } catch (const std::bad_alloc&) {
+    return fail(ErrorCode::kInvalidArgument,
+                fmt::format("out of memory for a pass over {} tokens", std::min(chunk, count)));
   }
   return {};
 }

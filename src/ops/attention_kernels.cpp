@@ -13,6 +13,7 @@
 #include "hwy/contrib/math/math-inl.h"
 #include "hwy/highway.h"
 #include "ops/attention_kernels.h"
+#include "ops/half-inl.h"
 #include "warpfold/core/half.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -33,8 +34,7 @@ constexpr float kNegInf = -std::numeric_limits<float>::infinity();
 template <KvType kType>
 HWY_INLINE VFloats load(const std::byte* base, std::int64_t element) {
   if constexpr (kType == KvType::kF16) {
-    const hn::Rebind<hwy::float16_t, Floats> dh;
-    return hn::PromoteTo(Floats(), hn::LoadU(dh, reinterpret_cast<const hwy::float16_t*>(base) + element));
+    return load_f16(Floats(), base + 2 * element);
   } else {
     const hn::Rebind<std::int8_t, Floats> db;
     const hn::Rebind<std::int32_t, Floats> di;
@@ -97,6 +97,10 @@ HWY_INLINE void softmax_row(const QueryTile& t, int r, std::int64_t key, std::in
   const std::int64_t visible_begin = std::clamp<std::int64_t>(t.begin[r] - key, 0, keys);
   const std::int64_t visible_end = std::clamp<std::int64_t>(t.end[r] - key, 0, keys);
   const std::int64_t padded = (keys + kKeyPanel - 1) / kKeyPanel * kKeyPanel;
+  if (visible_begin >= visible_end) {  // nothing to see in this tile
+    std::fill(s, s + padded, 0.0f);
+    return;
+  }
   VFloats largest = hn::Set(d, kNegInf);
   const bool masked = visible_begin > 0 || visible_end < padded;
   for (std::int64_t j = 0; j < padded; j += kLanes) {
@@ -112,17 +116,14 @@ HWY_INLINE void softmax_row(const QueryTile& t, int r, std::int64_t key, std::in
   }
   const float tile_max = hn::GetLane(hn::MaxOfLanes(d, largest));
   const float m = std::max(t.m[r], tile_max);
-  if (m == kNegInf) {  // no key seen so far
-    std::fill(s, s + padded, 0.0f);
-    return;
-  }
   VFloats total = hn::Zero(d);
   const VFloats vm = hn::Set(d, m);
   for (std::int64_t j = 0; j < padded; j += kLanes) {
-    VFloats p = hn::Exp(d, hn::Sub(hn::LoadU(d, s + j), vm));
+    const VFloats below = hn::Sub(hn::LoadU(d, s + j), vm);
+    VFloats p = hn::IfThenElse(hn::IsNaN(below), below, hn::Exp(d, below));  // Exp alone turns NaN into 0
     total = hn::Add(total, p);
     if constexpr (kType == KvType::kInt8)  // the value's scale goes into p, after the sum
-      p = hn::IfThenElseZero(hn::Gt(p, hn::Zero(d)), hn::Mul(p, hn::LoadU(d, t.v_scale + key + j)));
+      p = hn::IfThenElse(hn::Eq(p, hn::Zero(d)), p, hn::Mul(p, hn::LoadU(d, t.v_scale + key + j)));
     hn::StoreU(p, d, s + j);
   }
   const float sum = hn::GetLane(hn::SumOfLanes(d, total));
@@ -183,14 +184,19 @@ HWY_INLINE void scatter(const float* x, std::int64_t n, std::int64_t stride, Out
   }
 }
 
+// Finite values beyond fp16 saturate: an infinite value would turn the rows that may not see it into 0 * inf = NaN.
 void store_f16(const float* x, std::int64_t n, std::int64_t stride, std::byte* out) {
+  constexpr float kLargest = 65504.0f;
 #if HWY_TARGET == HWY_SSE4  // Highway's emulation truncates here
   auto* half = reinterpret_cast<std::uint16_t*>(out);
-  for (std::int64_t i = 0; i < n; ++i) half[i * stride] = f32_to_f16(x[i]);
+  for (std::int64_t i = 0; i < n; ++i) half[i * stride] = f32_to_f16(x[i] > kLargest ? kLargest : x[i] < -kLargest ? -kLargest : x[i]);
 #else
   const hn::Rebind<hwy::float16_t, Floats> dh;
   scatter(x, n, stride, reinterpret_cast<hwy::float16_t*>(out),
-          [&](VFloats v, hwy::float16_t* tmp) { hn::StoreU(hn::DemoteTo(dh, v), dh, tmp); });
+          [&](VFloats v, hwy::float16_t* tmp) {
+            const auto bounded = hn::Clamp(v, hn::Set(Floats(), -kLargest), hn::Set(Floats(), kLargest));
+            hn::StoreU(hn::DemoteTo(dh, hn::IfThenElse(hn::IsNaN(v), v, bounded)), dh, tmp);
+          });
 #endif
 }
 
@@ -198,8 +204,16 @@ float store_int8(const float* x, std::int64_t n, std::int64_t stride, std::byte*
   const Floats d;
   const hn::Rebind<std::int8_t, Floats> db;
   float amax = 0;
-  for (std::int64_t i = 0; i < n; ++i) amax = std::max(amax, x[i] < 0 ? -x[i] : x[i]);
-  const float scale = amax / 127.0f;
+  float poison = 0;  // 0, or NaN when a value is NaN or infinite
+  for (std::int64_t i = 0; i < n; ++i) {
+    amax = std::max(amax, x[i] < 0 ? -x[i] : x[i]);
+    poison += x[i] * 0.0f;
+  }
+  const float scale = amax / 127.0f + poison;
+  if (!(scale >= 0)) {  // the scale carries the NaN
+    for (std::int64_t i = 0; i < n; ++i) out[i * stride] = std::byte{0};
+    return scale;
+  }
   const VFloats inverse = hn::Set(d, scale >= 1e-38f ? 127.0f / amax : 0.0f);
   scatter(x, n, stride, reinterpret_cast<std::int8_t*>(out), [&](VFloats v, std::int8_t* tmp) {
     hn::StoreU(hn::DemoteTo(db, hn::NearestInt(hn::Mul(v, inverse))), db, tmp);

@@ -15,6 +15,7 @@
 
 #include "hwy/cache_control.h"
 #include "hwy/highway.h"
+#include "ops/half-inl.h"
 #include "ops/kernels.h"
 #include "ops/panel_format.h"
 
@@ -105,8 +106,7 @@ HWY_INLINE void load_quads(const std::uint8_t* data, std::size_t j, std::size_t 
 }
 
 HWY_INLINE VFloats load_half(const std::uint8_t* p) {
-  const hn::Rebind<hwy::float16_t, Floats> dh;
-  return hn::PromoteTo(Floats(), hn::LoadU(dh, reinterpret_cast<const hwy::float16_t*>(p)));
+  return load_f16(Floats(), p);
 }
 HWY_INLINE VFloats load_small_unsigned(const std::uint8_t* p) {
   const hn::Rebind<std::uint8_t, Ints> db;
@@ -300,10 +300,20 @@ void quantise_row(const float* x, std::int64_t columns, std::int8_t* q, float* s
   const hn::Rebind<std::int8_t, Ints> db;
   for (std::int64_t g = 0; g < columns / kGroup; ++g) {
     const float* xg = x + g * kGroup;
-    auto largest = hn::Zero(d);
-    for (std::size_t i = 0; i < 32; i += kLanes) largest = hn::Max(largest, hn::Abs(hn::LoadU(d, xg + i)));
+    auto largest = hn::Zero(d), poison = hn::Zero(d);
+    for (std::size_t i = 0; i < 32; i += kLanes) {
+      const auto v = hn::LoadU(d, xg + i);
+      largest = hn::Max(largest, hn::Abs(v));
+      poison = hn::MulAdd(v, hn::Zero(d), poison);  // 0, or NaN when a value is NaN or infinite
+    }
     const float amax = hn::GetLane(hn::MaxOfLanes(d, largest));
-    const float s = amax / 127.0f;
+    const float s = amax / 127.0f + hn::GetLane(hn::SumOfLanes(d, poison));
+    if (!(s >= 0)) {  // such a group makes every product NaN, and must not look like numbers
+      scale[g] = sum[g] = s;
+      std::fill(q + g * kGroup, q + (g + 1) * kGroup, std::int8_t{0});
+      half_sum[2 * g] = half_sum[2 * g + 1] = 0;
+      continue;
+    }
     // An all-zero group gets scale 0 and q = 0. 127 / amax overflows for subnormal amax: such a group is 0 too.
     const float inverse = s >= 1e-38f ? 127.0f / amax : 0.0f;
     const auto vinverse = hn::Set(d, inverse);

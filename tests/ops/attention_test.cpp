@@ -208,6 +208,34 @@ TEST(KvLayer, StoresWithinHalfAStep) {
     }
 }
 
+TEST(KvLayer, NanShowsAndFiniteValuesStayFinite) {
+  for (Simd level : test::simd_levels())
+    for (KvType type : {KvType::kF16, KvType::kInt8}) {
+      KvLayer cache(1, 32, 16, type);
+      std::vector<float> k(32, 0.5f), v(32, 1e6f), q(32, 1.0f), o(32), m(1), l(1);
+      const auto append = [&](std::int64_t pos) {
+        attention_kernels(level).append(type, k.data(), v.data(), 32, pos, const_cast<std::byte*>(cache.k(0)),
+                                        const_cast<std::byte*>(cache.v(0)), const_cast<float*>(cache.k_scale(0)),
+                                        const_cast<float*>(cache.v_scale(0)));
+      };
+      append(0);
+      const std::int64_t begin = 0, end = 1;
+      const auto attend = [&] {
+        attention_kernels(level).attend({type, cache.k(0), cache.v(0), cache.k_scale(0), cache.v_scale(0), 32, 32, 1, q.data(),
+                                         &begin, &end, 0, 1, o.data(), m.data(), l.data()});
+      };
+      attend();
+      for (float x : o) EXPECT_TRUE(std::isfinite(x));  // 1e6 saturates at fp16's largest value
+      for (std::vector<float>* bad : {&k, &v}) {
+        (*bad)[7] = std::numeric_limits<float>::quiet_NaN();
+        append(0);
+        attend();
+        EXPECT_TRUE(std::isnan(o[7])) << simd_name(level);
+        (*bad)[7] = 1;
+      }
+    }
+}
+
 TEST(KvLayer, ADominantDimensionDoesNotDrownTheOthersInInt8) {
   // One dimension of 100 beside ones of size 1: one scale for all would round with steps of 100 / 127; rotated, the
   // largest value is about 100 / sqrt(64) + 4, and the root mean square error of a step s is s / sqrt(12).

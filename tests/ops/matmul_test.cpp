@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <random>
 #include <vector>
 
@@ -143,6 +144,27 @@ TEST(Matmul, ActivationsAreWithinHalfAStep) {
       EXPECT_EQ(scale[1], 0.0f);  // an all-zero group is exactly zero
       for (std::size_t i = 32; i < 64; ++i) EXPECT_EQ(q[i], 0);
     }
+}
+
+TEST(Matmul, NanAndInfinityAreNotLostInQuantisation) {
+  std::mt19937 rng(6);
+  ThreadPool pool(1);
+  WeightArena arena;
+  const auto bytes = random_weights(DType::kQ4_0, 16, 64, rng);
+  const auto w = *PackedMatrix::pack({bytes.data(), DType::kQ4_0, 2, {16, 64, 1, 1}}, arena, pool);
+  for (Simd level : test::simd_levels())
+    for (float bad : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()})
+      for (std::size_t at : {0u, 17u, 63u}) {
+        std::vector<float> x(64, 1.0f), scale(2), sum(2), y(16);
+        x[at] = bad;
+        std::vector<std::int8_t> q(64);
+        std::vector<std::int32_t> half(4);
+        matmul_kernels(level).quantise_row(x.data(), 64, q.data(), scale.data(), sum.data(), half.data());
+        for (int v : q) EXPECT_GE(v, -127);
+        matmul_kernels(level).quantised(DType::kQ4_0, {w.panel(0), 64, 1, y.data(), 16, 16, false},
+                                        {q.data(), scale.data(), sum.data(), half.data()});
+        for (float v : y) EXPECT_TRUE(std::isnan(v)) << simd_name(level);
+      }
 }
 
 TEST(Matmul, TasksShareOneInputAndAccumulate) {

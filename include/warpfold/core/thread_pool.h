@@ -14,7 +14,7 @@ namespace warpfold {
 
 class ThreadPool {
  public:
-  // threads >= 1, the caller included; smaller values count as 1.
+  // threads >= 1, the caller included; smaller values count as 1. Fewer when the system refuses to start more.
   explicit ThreadPool(int threads);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;

@@ -2,7 +2,8 @@
 //
 // Float weights multiply float activations. Block-quantised weights multiply activations quantised to int8 by
 // groups of 32 (scale = max|x| / 127, round to nearest even); integer sums are exact, so the only error beyond
-// fp32 rounding is that of the activations: |error in x| <= max|x| / 254 in each group.
+// fp32 rounding is that of the activations: |error in x| <= max|x| / 254 in each group. A group with a NaN or an
+// infinity makes the outputs NaN.
 #pragma once
 
 #include <cstdint>
