@@ -72,6 +72,10 @@ function(warpfold_fuzz name)
   add_executable(fuzz_${name} ${ARG_SOURCES})
   target_link_libraries(fuzz_${name} PRIVATE ${ARG_DEPS} warpfold_flags)
   target_link_options(fuzz_${name} PRIVATE -fsanitize=fuzzer)
+  if(NOT TARGET fuzz_targets)
+    add_custom_target(fuzz_targets)
+  endif()
+  add_dependencies(fuzz_targets fuzz_${name})
   add_test(NAME fuzz_${name}
     COMMAND fuzz_${name} -max_total_time=30 -timeout=10 -rss_limit_mb=2048 -print_final_stats=1
             ${CMAKE_CURRENT_BINARY_DIR}/corpus_${name} ${PROJECT_SOURCE_DIR}/tests/fuzz/corpus/${name})

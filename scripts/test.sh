@@ -44,7 +44,7 @@ build asan all
 tests asan -j "$jobs" -LE model
 build tsan core_test engine_test
 tests tsan -R '^(core_test|engine_test)$'
-build fuzz all
+build fuzz fuzz_targets
 tests fuzz -j "$jobs" -L fuzz
 
 step "all of them"
