@@ -21,7 +21,7 @@ after the first RMS norm a common factor of x only matters through the residual.
 Options mirror, in exact arithmetic, roundings that an engine chooses to make:
   quantise_activations  inputs of layers with block-quantised weights: 32 elements share amax / 127, nearest even
   kv = "f16"            keys (after rope) and values are rounded to fp16
-  kv = "int8"           ... to int8 with scale amax / 127 for each token and head
+  kv = "int8"           ... to int8 with scale amax / 127 for each token and head, after a Walsh-Hadamard rotation
   real = np.float32     the whole computation in another precision: shows what rounding alone does to the logits"""
 import dataclasses
 import json
@@ -120,6 +120,13 @@ def load(path):
     return load_directory(path) if os.path.isdir(path) else load_gguf(path)
 
 
+def hadamard(n):
+    """Symmetric, orthogonal (n, n): blocks (-1)^popcount(i & j) / sqrt(b), b the largest power of two dividing n."""
+    b = n & -n
+    block = np.array([[(-1) ** bin(i & j).count("1") for j in range(b)] for i in range(b)]) / np.sqrt(b)
+    return np.kron(np.eye(n // b), block)
+
+
 def round_groups(x, group):
     """Each run of `group` elements of the last mode to int8 with scale amax / 127, back as real numbers."""
     parts = x.reshape(*x.shape[:-1], -1, group)
@@ -132,7 +139,10 @@ def round_kv(x, kind):
     """x (T, kv_heads, D)."""
     if kind == "f16":
         return x.astype(np.float16).astype(x.dtype)
-    return round_groups(x, x.shape[-1]) if kind == "int8" else x
+    if kind != "int8":
+        return x
+    h = hadamard(x.shape[-1])
+    return round_groups(x @ h, x.shape[-1]) @ h
 
 
 def rms_norm(x, weight, eps):
