@@ -42,8 +42,8 @@ build release all
 tests release -j "$jobs"
 build asan all
 tests asan -j "$jobs" -LE model
-build tsan core_test engine_test
-tests tsan -R '^(core_test|engine_test)$'
+build tsan core_test ops_test engine_test
+tests tsan -R '^(core_test|ops_test|engine_test)$'
 build fuzz fuzz_targets
 tests fuzz -j "$jobs" -L fuzz
 
