@@ -71,7 +71,7 @@ class Model {
                                              Result<text::ChatTemplate> chat_template,
                                              std::unique_ptr<ThreadPool> pool);
 
-  std::unique_ptr<formats::Gguf> file_;  // weights may be read in place
+  std::unique_ptr<formats::Gguf> file_;  // its metadata and vocabulary are read in place
   std::unique_ptr<ThreadPool> pool_;
   models::Decoder decoder_;
   Result<text::Tokenizer> tokenizer_;
