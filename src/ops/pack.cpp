@@ -49,22 +49,14 @@ void low_nibble_pairs(const std::uint8_t* qs, std::uint8_t* q) {  // byte i -> c
   }
 }
 
-// Reads group g of a row that begins at `row`.
+// Reads group g of a row that begins at `row`, of the types that pack_quantised does not copy as they are.
 void read_group(DType t, const std::uint8_t* row, std::int64_t g, GroupValues& out) {
   const std::int64_t in_super = g % 8;
-  const std::uint8_t* b = is_block_type(t) && info(t).block_size == 256
+  const std::uint8_t* b = info(t).block_size == 256
                               ? row + g / 8 * info(t).block_bytes
                               : row + g * info(t).block_bytes;
   auto& q = out.q;
   switch (t) {
-    case DType::kQ4_0:  // d, 16 nibble pairs
-      out.half[0] = load_u16(b);
-      low_nibble_pairs(b + 2, q.data());
-      break;
-    case DType::kQ4_1:  // d, m, 16 nibble pairs
-      out.half = {load_u16(b), load_u16(b + 2)};
-      low_nibble_pairs(b + 4, q.data());
-      break;
     case DType::kQ5_0:    // d, 32 high bits, 16 nibble pairs
     case DType::kQ5_1: {  // d, m, 32 high bits, 16 nibble pairs
       out.half[0] = load_u16(b);
