@@ -51,6 +51,15 @@ function(warpfold_layer name)
   add_library(warpfold::${name} ALIAS warpfold_${name})
 endfunction()
 
+# warpfold_cuda(TARGET): compiles the target's .cu files for Hopper. Serialised WGMMAs and spills are errors.
+function(warpfold_cuda target)
+  target_compile_options(${target} PRIVATE
+    $<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr -gencode=arch=compute_90a,code=sm_90a -Xptxas
+    --warning-as-error,--warn-on-spills>)
+  add_dependencies(${target} wgmma_headers)
+  target_include_directories(${target} PRIVATE ${PROJECT_BINARY_DIR}/generated)
+endfunction()
+
 # warpfold_test(NAME SOURCES a.cpp ... DEPS targets [LABELS l])
 function(warpfold_test name)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPS;LABELS" ${ARGN})

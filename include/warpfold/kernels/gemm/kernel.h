@@ -1,0 +1,194 @@
+// D (M, N) = alpha A (M, K) B (N, K)^T + beta C (M, N): a persistent, warp-specialised GEMM for Hopper.
+//
+// The producer warpgroup fills a ring of stages by TMA; two math warpgroups multiply them by WGMMA and store.
+// Tails of M, N and K are zeros that TMA fills in, and stores that it clips. In a cluster each block fetches
+// a share of the common B tile and multicasts it, so a stage is free once the warps of all blocks of the
+// cluster have read it.
+#pragma once
+
+#include "warpfold/kernels/gemm/epilogue.h"
+#include "warpfold/kernels/gemm/raster.h"
+
+namespace warpfold::kernels::gemm {
+inline namespace WF_TARGET {
+
+template <class Config>
+struct Stages {
+  uint32_t shared;                                                   // of the block
+  WF_ATOM hopper::Tile<typename Config::ATile> a(int stage) const {  // (tile_m, tile_k)
+    constexpr uint32_t first = Config::offsets().a;
+    return {shared + first + uint32_t(stage * Config::ATile::bytes)};
+  }
+  WF_ATOM hopper::Tile<typename Config::BTile> b(int stage) const {  // (tile_n, tile_k)
+    constexpr uint32_t first = Config::offsets().b;
+    return {shared + first + uint32_t(stage * Config::BTile::bytes)};
+  }
+  WF_ATOM hopper::Barrier full(int stage) const {
+    constexpr uint32_t first = Config::offsets().full;
+    return BarrierArray{shared + first}[stage];
+  }
+  WF_ATOM hopper::Barrier empty(int stage) const {
+    constexpr uint32_t first = Config::offsets().empty;
+    return BarrierArray{shared + first}[stage];
+  }
+};
+
+// One thread: fills the ring for all tiles of the block.
+template <class Config>
+WF_ATOM void produce(const Stages<Config>& stages, const hopper::TensorMap& map_a,
+                     const hopper::TensorMap& map_b, Shape shape) {
+  const int first =
+      hopper::cluster_rank() * Config::b_share;  // row of the B tile from which this block fetches
+  RingCursor<Config::stages> ring;
+  for (TileWalk<Config> tile(shape); !tile.done(); tile.advance()) {
+    const int row = tile.row(), column = tile.column();
+    for (int k = 0; k < shape.k; k += Config::tile_k) {
+      const hopper::Barrier full = stages.full(ring.stage);
+      hopper::mbarrier_wait(stages.empty(ring.stage), ring.parity ^ 1);  // passes at once on the first lap
+      hopper::mbarrier_arrive_expect_tx(full, Config::full_bytes);
+      stages.a(ring.stage).load(map_a, full, row, k);
+      if constexpr (Config::cluster == 1)
+        stages.b(ring.stage).load(map_b, full, column, k);
+      else
+        stages.b(ring.stage)
+            .load_rows_multicast(map_b, full, (1 << Config::cluster) - 1, first, column + first, k);
+      ring.advance();
+    }
+  }
+}
+
+template <class Config>
+WF_ATOM void keep(Accumulators<Config>& accumulators) {
+  WF_UNROLL
+  for (int r = 0; r < Config::row_blocks; ++r) hopper::keep_in_registers(accumulators[r]);
+}
+
+// Multiplies one stage, from row `first_row` of A, and leaves the products in flight.
+template <class Config>
+WF_ATOM void multiply_stage(Accumulators<Config>& accumulators, const Stages<Config>& stages, int stage,
+                            int first_row, bool accumulate) {
+  using A = hopper::Tile<typename Config::ATile>;
+  using B = hopper::Tile<typename Config::BTile>;
+  const uint64_t a = stages.a(stage).descriptor(first_row), b = stages.b(stage).descriptor();
+  keep<Config>(accumulators);
+  hopper::wgmma_fence();
+  WF_UNROLL
+  for (int step = 0; step < Config::tile_k / Config::Product::k; ++step) {
+    WF_UNROLL
+    for (int r = 0; r < Config::row_blocks; ++r)
+      hopper::wgmma<typename Config::Product>(accumulators[r], a + A::descriptor_step(r * 64, step),
+                                              b + B::descriptor_step(0, step), accumulate || step > 0);
+  }
+  hopper::wgmma_commit();
+}
+
+// One arrival of this warp at each block that writes into the stage.
+template <class Config>
+WF_ATOM void release(hopper::Barrier empty) {
+  if constexpr (Config::cluster == 1) {
+    if (hopper::lane_id() == 0) hopper::mbarrier_arrive(empty);
+  } else {
+    if (hopper::lane_id() < Config::cluster) hopper::mbarrier_arrive_remote(empty, hopper::lane_id());
+  }
+}
+
+// Ping-pong: the warpgroups multiply in turn. That is needed for more than speed: one that skips the other's
+// stages must not run laps ahead, since a barrier's parity tells only two laps apart.
+template <class Config>
+WF_ATOM void await_turn(int warpgroup) {
+  if constexpr (Config::ping_pong) hopper::named_sync(3 + warpgroup, 256);
+}
+template <class Config>
+WF_ATOM void pass_turn(int warpgroup) {
+  if constexpr (Config::ping_pong) hopper::named_arrive(3 + (warpgroup ^ 1), 256);
+}
+
+// A math warpgroup: multiplies and stores its tiles.
+template <class Config>
+WF_ATOM void consume(const Stages<Config>& stages, Epilogue<Config>& epilogue, Shape shape) {
+  const int warpgroup = epilogue.warpgroup;
+  const int stages_of_tile = (shape.k + Config::tile_k - 1) / Config::tile_k;
+  const int first_row = Config::ping_pong ? 0 : warpgroup * Config::warpgroup_m;
+  RingCursor<Config::stages> ring;
+  TileWalk<Config> tile(shape);
+  if (Config::ping_pong && warpgroup == 1) {
+    tile.advance();
+    ring.advance(stages_of_tile);
+    pass_turn<Config>(warpgroup);
+  }
+  for (; !tile.done(); tile.advance(Config::math_warpgroups / Config::owners)) {
+    const int row = tile.row() + first_row, column = tile.column();
+    epilogue.begin(row, column);
+    Accumulators<Config> accumulators;
+    if (shape.k == 0) {
+      WF_UNROLL
+      for (int r = 0; r < Config::row_blocks; ++r) WF_UNROLL
+      for (int i = 0; i < Config::Product::accumulators; ++i) accumulators[r][i] = 0;
+    }
+    int previous = -1;
+    await_turn<Config>(warpgroup);
+    for (int k = 0; k < shape.k; k += Config::tile_k) {
+      hopper::mbarrier_wait(stages.full(ring.stage), ring.parity);
+      multiply_stage<Config>(accumulators, stages, ring.stage, first_row, k > 0);
+      // Keep this stage's products running and give back the stage before, whose reads are over.
+      hopper::wgmma_wait<1>();
+      if (previous >= 0) release<Config>(stages.empty(previous));
+      previous = ring.stage;
+      ring.advance();
+    }
+    pass_turn<Config>(warpgroup);
+    hopper::wgmma_wait<0>();
+    keep<Config>(accumulators);
+    if (previous >= 0) release<Config>(stages.empty(previous));
+    epilogue.store(accumulators, row, column);
+    if (Config::ping_pong) ring.advance(stages_of_tile);
+  }
+  if (epilogue.leader()) hopper::bulk_wait_read<0>();  // shared memory outlives the stores
+}
+
+template <class Config>
+WF_KERNEL(Config::threads)
+gemm_kernel(WF_PARAM hopper::TensorMap map_a, WF_PARAM hopper::TensorMap map_b,
+            WF_PARAM hopper::TensorMap map_c, WF_PARAM hopper::TensorMap map_d,
+            Output<typename Config::Element> output, Scaling scaling, int k) {
+  const uint32_t shared = hopper::dynamic_shared();
+  const Stages<Config> stages{shared};
+  const Shape shape{output.m, output.n, k};
+  const int warpgroup = hopper::warpgroup_id();
+  if (hopper::thread_id() == 0) {
+    constexpr uint32_t c_full = Config::offsets().c_full;
+    hopper::tma_prefetch_map(map_a);
+    hopper::tma_prefetch_map(map_b);
+    hopper::tma_prefetch_map(map_d);
+    for (int i = 0; i < Config::stages; ++i) {
+      hopper::mbarrier_init(stages.full(i), 1, "full", i);
+      hopper::mbarrier_init(stages.empty(i), Config::empty_arrivals, "empty", i);
+    }
+    for (int i = 0; i < Config::math_warpgroups * Config::buffers; ++i)
+      hopper::mbarrier_init(BarrierArray{shared + c_full}[i], 1, "C arrived", i);
+    hopper::fence_mbarrier_init();
+  }
+  if constexpr (Config::cluster == 1) {
+    hopper::block_sync();
+  } else {
+    hopper::cluster_arrive<hopper::Order::relaxed>();
+    hopper::cluster_wait();
+  }
+
+  if (warpgroup == Config::math_warpgroups) {
+    hopper::registers_decrease<Config::producer_registers>();
+    if (hopper::thread_id() % 128 == 0) produce<Config>(stages, map_a, map_b, shape);
+  } else {
+    hopper::registers_increase<Config::math_registers>();
+    Epilogue<Config> epilogue{map_c, map_d, output, scaling, shared, warpgroup};
+    consume<Config>(stages, epilogue, shape);
+  }
+  // The other blocks write into this block's memory and arrive at its barriers until here.
+  if constexpr (Config::cluster > 1) {
+    hopper::cluster_arrive<hopper::Order::relaxed>();
+    hopper::cluster_wait();
+  }
+}
+
+}  // namespace WF_TARGET
+}  // namespace warpfold::kernels::gemm

@@ -1,0 +1,90 @@
+// Happens-before with vector clocks. Agents are the threads of a cluster and the asynchronous engines that
+// act for them. Most threads know the same: a thread holds a shared, immutable clock and its own time beside
+// it, so that a barrier costs one pass over the agents and not one for each thread.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace warpfold::hopper::emulator {
+
+using Time = uint32_t;
+using Clock = std::vector<Time>;  // what is known of each agent
+using SharedClock = std::shared_ptr<const Clock>;
+
+inline void join(Clock& into, const Clock& from) {
+  Time* a = into.data();
+  const Time* b = from.data();
+  for (size_t i = 0, n = into.size(); i < n; ++i) a[i] = a[i] > b[i] ? a[i] : b[i];
+}
+inline bool covers(const Clock& a, const Clock& b) {
+  Time missing = 0;
+  for (size_t i = 0, n = a.size(); i < n; ++i) missing |= a[i] < b[i];
+  return missing == 0;
+}
+
+struct Epoch {
+  uint32_t agent = 0;
+  Time time = 0;  // 0: never
+};
+
+// Who accesses and what it knows: `base`, and all that `self` and `parent` did until their times. The parent
+// of an asynchronous operation is the thread that issued it.
+struct Access {
+  const Clock* base;
+  Epoch self, parent;
+  bool knows(const Epoch& e) const {
+    return e.time <= (*base)[e.agent] || e.agent == self.agent ||
+           (e.agent == parent.agent && e.time <= parent.time);
+  }
+};
+
+// Joins shared clocks, remembering the last answer: the lanes of a warp ask for the same one after another.
+class ClockJoiner {
+ public:
+  SharedClock operator()(const SharedClock& a, const SharedClock& b) {
+    if (a == b) return a;
+    if (a == last_a_ && b == last_b_) return last_;
+    SharedClock result;
+    if (covers(*b, *a))
+      result = b;
+    else if (covers(*a, *b))
+      result = a;
+    else {
+      auto both = std::make_shared<Clock>(*a);
+      join(*both, *b);
+      result = std::move(both);
+    }
+    last_a_ = a;
+    last_b_ = b;
+    last_ = result;
+    return result;
+  }
+
+ private:
+  SharedClock last_a_, last_b_, last_;
+};
+
+// What the arrivals at a barrier knew, gathered phase after phase.
+class Gather {
+ public:
+  void reset(size_t agents) {
+    now_.assign(agents, 0);
+    last_.reset();
+  }
+  void add(const SharedClock& base) {
+    if (base == last_) return;
+    join(now_, *base);
+    last_ = base;
+  }
+  void add(Epoch e) { now_[e.agent] = std::max(now_[e.agent], e.time); }
+  SharedClock freeze() const { return std::make_shared<Clock>(now_); }
+
+ private:
+  Clock now_;
+  SharedClock last_;
+};
+
+}  // namespace warpfold::hopper::emulator

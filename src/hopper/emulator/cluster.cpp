@@ -1,0 +1,352 @@
+// The scheduler: threads and engines of a cluster take turns at random; clusters of a launch do, too.
+#include "cluster.h"
+
+#include <cstring>
+
+namespace warpfold::hopper::emulator {
+
+thread_local const Identity* identity = nullptr;
+
+namespace {
+
+thread_local Cluster* running_cluster = nullptr;
+constexpr uint32_t copy_agents = 32;  // asynchronous copies take these names in turn
+
+struct Named {
+  uintptr_t first;
+  size_t bytes;
+  std::string name;
+};
+std::vector<Named>& named_memory() {
+  static thread_local std::vector<Named> list;
+  return list;
+}
+
+}  // namespace
+
+Options& options() {
+  static thread_local Options o;
+  return o;
+}
+
+void name_memory(const void* memory, size_t bytes, std::string name) {
+  named_memory().push_back({reinterpret_cast<uintptr_t>(memory), bytes, std::move(name)});
+}
+
+std::string name_of_memory(uintptr_t address) {
+  const auto& list = named_memory();
+  for (auto n = list.rbegin(); n != list.rend(); ++n)
+    if (address >= n->first && address < n->first + n->bytes)
+      return "byte " + std::to_string(address - n->first) + " of " + n->name;
+  return "global memory";
+}
+
+Cluster& Cluster::current() { return *running_cluster; }
+
+Cluster::Cluster(const Launch& launch, uint32_t index, uint64_t seed, GlobalMemory& global,
+                 const std::function<void()>& kernel)
+    : index_(index),
+      threads_per_block_(uint32_t(launch.threads)),
+      shared_bytes_(uint32_t(launch.shared_bytes)),
+      has_warpgroups_(launch.threads % 128 == 0),
+      seed_(seed),
+      random_(seed * 1000003 + index),
+      global_(global),
+      kernel_(kernel),
+      blocks_(size_t(launch.cluster)) {
+  const uint32_t count = threads_per_block_ * uint32_t(launch.cluster);
+  agents_ = count + (count + 127) / 128 + copy_agents;
+  const auto nothing = std::make_shared<const Clock>(agents_, 0);
+  for (Block& b : blocks_) {
+    b.storage.reset(new uint8_t[shared_bytes_ + 1024]);
+    const auto raw = reinterpret_cast<uintptr_t>(b.storage.get());
+    b.shared = b.storage.get() + (1024 - raw % 1024) % 1024;
+    std::memset(b.shared, 0xFF, shared_bytes_);  // NaNs, so that reading what nobody wrote shows
+    b.shadow.reset(shared_bytes_ + shared_start);
+    b.mbarrier_at.assign((shared_bytes_ + shared_start) / 8 + 1, -1);
+    b.live_threads = threads_per_block_;
+    for (WarpBarrier& n : b.named) n.arriving.reset(agents_);
+  }
+  cluster_barrier_.arriving.reset(agents_);
+  cluster_barrier_.expected = count;
+  warps_.resize((count + 31) / 32);
+  warpgroups_.resize((count + 127) / 128);
+  for (uint32_t t = 0; t < count; ++t) {
+    threads_.push_back(std::make_unique<Thread>());
+    Thread& thread = *threads_.back();
+    const auto rank = int(t / threads_per_block_);
+    thread.identity = {int(t % threads_per_block_), int(index) * launch.cluster + rank, launch.blocks, rank,
+                       launch.cluster};
+    thread.base = nothing;
+    thread.open_bulk = std::make_shared<BulkGroup>();
+    thread.fiber.start(&Cluster::thread_main, this);
+    runnable_.push_back(t);
+  }
+  live_ = count;
+}
+
+void Cluster::fail(const std::string& what) const {
+  std::string where = "cluster " + std::to_string(index_) + ", seed " + std::to_string(seed_);
+  throw Failure("emulator, " + where + ": " + what);
+}
+
+void Cluster::thread_main(Fiber&, void* argument) {
+  Cluster& c = *static_cast<Cluster*>(argument);
+  try {
+    c.kernel_();
+    c.thread_exits();
+  } catch (const Failure& e) {
+    c.fiber_failure_ = e.what();
+  }
+  c.self().run = Thread::Run::finished;
+  --c.own_block().live_threads;
+  --c.live_;
+}
+
+void Cluster::thread_exits() {
+  Thread& t = self();
+  if (!t.in_flight.empty()) fail(name_of_thread(running_) + " exits without waiting for its WGMMAs");
+  if (!t.copies_in_flight.empty())
+    fail(name_of_thread(running_) + " exits without waiting for its cp.async copies");
+  const auto unread = [](const BulkGroup& g) { return !g.read_waited && (g.reading > 0 || !g.done.empty()); };
+  bool left = unread(*t.open_bulk);
+  for (const auto& g : t.bulk_groups) left = left || unread(*g);
+  if (left)
+    fail(name_of_thread(running_) +
+         " exits without waiting (bulk_wait_read) until its TMA stores have read shared memory");
+}
+
+void Cluster::run_thread(uint32_t position) {
+  running_ = runnable_[position];
+  runnable_[position] = runnable_.back();
+  runnable_.pop_back();
+  Thread& t = *threads_[running_];
+  identity = &t.identity;
+  t.fiber.resume();
+  if (!fiber_failure_.empty()) throw Failure(fiber_failure_);
+  if (t.run == Thread::Run::runnable) runnable_.push_back(running_);
+}
+
+bool Cluster::step() {
+  running_cluster = this;
+  if (steps_++ % 4096 == 0) redraw_speeds();
+  if (!runnable_.empty() && random_.below(1024) < 512 + engine_drag_ / 2) {
+    auto pick = random_.below(uint32_t(runnable_.size()));
+    for (int tries = 0; tries < 16 && random_.below(1024) < warp_drag_[runnable_[pick] / 32]; ++tries)
+      pick = random_.below(uint32_t(runnable_.size()));
+    run_thread(pick);
+    return true;
+  }
+  return step_engines() || !runnable_.empty();
+}
+
+bool Cluster::step_engines() {
+  uint32_t ready = uint32_t(copies_.size()), first_warpgroup = ready;
+  for (const Warpgroup& w : warpgroups_) ready += !w.queue.empty() && w.queue.front().threads == 128;
+  if (ready == 0) return false;
+  uint32_t pick = random_.below(ready);
+  if (pick < first_warpgroup) {
+    if (copies_[pick]->step(*this)) {
+      copies_[pick] = std::move(copies_.back());
+      copies_.pop_back();
+    }
+    return true;
+  }
+  pick -= first_warpgroup;
+  for (uint32_t i = 0; i < warpgroups_.size(); ++i) {
+    const Warpgroup& w = warpgroups_[i];
+    if (!w.queue.empty() && w.queue.front().threads == 128 && pick-- == 0) {
+      execute_product(i);
+      break;
+    }
+  }
+  return true;
+}
+
+void Cluster::redraw_speeds() {
+  static constexpr uint32_t drags[] = {0, 0, 900, 1020};
+  warp_drag_.resize(warps_.size());
+  for (uint32_t& d : warp_drag_) d = drags[random_.below(4)];
+  engine_drag_ = drags[random_.below(4)];
+}
+
+void Cluster::block_on(Queue& queue, Waiting why) {
+  Thread& t = self();
+  t.waiting = why;
+  t.run = Thread::Run::blocked;
+  queue.push_back(running_);
+  t.fiber.suspend();
+}
+
+void Cluster::wake(Queue& queue) {
+  for (const uint32_t t : queue) {
+    threads_[t]->run = Thread::Run::runnable;
+    runnable_.push_back(t);
+  }
+  queue.clear();
+}
+
+Warp& Cluster::enter_warp(const char* atom, uint64_t in, void* data) {
+  Warp& w = warps_[running_ / 32];
+  if (w.arrived != 0 && std::strcmp(w.atom, atom) != 0)
+    fail("the lanes of " +
+         name_of_thread(warp_first()).substr(0, name_of_thread(warp_first()).find(" lane")) +
+         " diverge: some are at " + w.atom + ", some at " + atom);
+  w.atom = atom;
+  const uint32_t lane = running_ % 32;
+  w.in[lane] = in;
+  w.data[lane] = data;
+  ++w.arrived;
+  return w;
+}
+
+Epoch Cluster::next_copy_epoch() {
+  const uint64_t n = copy_count_++;
+  const auto first = uint32_t(agents_ - copy_agents);
+  return {first + uint32_t(n % copy_agents), Time(n / copy_agents + 1)};
+}
+
+std::string Cluster::name_of_thread(uint32_t thread) const {
+  const uint32_t t = thread % threads_per_block_;
+  return "block " + std::to_string(threads_[thread]->identity.block) + " warp " + std::to_string(t / 32) +
+         " lane " + std::to_string(t % 32);
+}
+
+std::string Cluster::name_of_agent(uint32_t agent) const {
+  if (agent < threads_.size()) return name_of_thread(agent);
+  if (agent < agents_ - copy_agents) {
+    const uint32_t warpgroup = agent - uint32_t(threads_.size());
+    return "a WGMMA of block " + std::to_string(threads_[warpgroup * 128]->identity.block) + " warpgroup " +
+           std::to_string(warpgroup * 128 % threads_per_block_ / 128);
+  }
+  return "an asynchronous copy";
+}
+
+std::string Cluster::text_of(const Waiting& w, uint32_t thread) const {
+  const Block& b = blocks_[thread / threads_per_block_];
+  switch (w.what) {
+    case Waiting::For::mbarrier: {
+      const MBarrier& m = b.mbarriers[size_t(b.mbarrier_at[w.id / 8])];
+      return "mbarrier " + m.name + ", parity " + std::to_string(w.parity) + ": it is in phase " +
+             std::to_string(m.phase) + ", " + std::to_string(m.pending) + " of " + std::to_string(m.count) +
+             " arrivals and " + std::to_string(m.bytes) + " bytes are missing";
+    }
+    case Waiting::For::barrier:
+      return (w.id == 0 ? std::string("block_sync") : "named barrier " + std::to_string(w.id)) + ": " +
+             std::to_string(b.named[w.id].arrived) + " of " + std::to_string(b.named[w.id].expected) +
+             " threads have arrived";
+    case Waiting::For::cluster_barrier:
+      return "the cluster barrier: " + std::to_string(cluster_barrier_.arrived) + " of " +
+             std::to_string(cluster_barrier_.expected) + " threads have arrived";
+    case Waiting::For::warp:
+      return std::string(warps_[w.id].atom) + " of the whole warp: " + std::to_string(warps_[w.id].arrived) +
+             " of 32 lanes are there";
+    case Waiting::For::product:
+      return "wgmma_wait: not all warps of the warpgroup have issued the products";
+    case Waiting::For::bulk:
+      return "bulk_wait";
+    case Waiting::For::copy:
+      return "copy_async_wait";
+    case Waiting::For::nothing:
+      break;
+  }
+  return "";
+}
+
+std::string Cluster::describe_waiters() const {
+  std::string text;
+  for (uint32_t rank = 0; rank < blocks_.size(); ++rank) {
+    std::map<std::string, std::map<uint32_t, uint32_t>> lanes;  // reason -> warp -> count
+    uint32_t ended = 0;
+    for (uint32_t t = rank * threads_per_block_; t < (rank + 1) * threads_per_block_; ++t) {
+      ended += threads_[t]->run == Thread::Run::finished;
+      if (threads_[t]->run == Thread::Run::blocked)
+        ++lanes[text_of(threads_[t]->waiting, t)][t % threads_per_block_ / 32];
+    }
+    for (const auto& [reason, warps] : lanes) {
+      text += "\n  block " + std::to_string(threads_[rank * threads_per_block_]->identity.block) + ": ";
+      const char* separator = "";
+      for (const auto& [warp, count] : warps) {
+        text += separator + ("warp " + std::to_string(warp));
+        if (count != 32) text += " (" + std::to_string(count) + (count == 1 ? " lane)" : " lanes)");
+        separator = ", ";
+      }
+      text += " wait" + std::string(warps.size() == 1 ? "s" : "") + " for " + reason;
+    }
+    if (ended > 0)
+      text += "\n  block " + std::to_string(threads_[rank * threads_per_block_]->identity.block) + ": " +
+              std::to_string(ended) + " of " + std::to_string(threads_per_block_) + " threads have ended";
+  }
+  return text;
+}
+
+void Cluster::check_finished() {
+  for (uint32_t rank = 0; rank < blocks_.size(); ++rank)
+    for (const MBarrier& b : blocks_[rank].mbarriers)
+      if (b.live && b.bytes != 0)
+        fail("at the end mbarrier " + b.name + " of rank " + std::to_string(rank) + " still expects " +
+             std::to_string(b.bytes) + " bytes");
+}
+
+Status run(const Launch& launch, const std::function<void()>& kernel) {
+  const auto refuse = [](std::string text) {
+    return warpfold::fail(ErrorCode::kInvalidArgument, "launch: " + text);
+  };
+  if (launch.blocks < 1) return refuse(std::to_string(launch.blocks) + " blocks; at least 1 is needed");
+  if (launch.threads < 32 || launch.threads > 1024 || launch.threads % 32 != 0)
+    return refuse(std::to_string(launch.threads) + " threads; a block has whole warps, at most 1024 threads");
+  if (launch.cluster < 1 || launch.cluster > 8)
+    return refuse("clusters of " + std::to_string(launch.cluster) + " blocks; 1 to 8 are portable");
+  if (launch.blocks % launch.cluster != 0)
+    return refuse(std::to_string(launch.blocks) + " blocks are no multiple of the cluster of " +
+                  std::to_string(launch.cluster));
+  if (launch.shared_bytes < 0 || launch.shared_bytes > layout::hardware::max_shared_bytes)
+    return refuse(std::to_string(launch.shared_bytes) + " bytes of shared memory; a block has at most " +
+                  std::to_string(layout::hardware::max_shared_bytes));
+  try {
+    const auto clusters = uint32_t(launch.blocks / launch.cluster);
+    const uint64_t seed = options().seed;
+    GlobalMemory global(clusters);
+    Random random(seed);
+    std::vector<std::unique_ptr<Cluster>> resident;
+    uint32_t next = 0;
+    const auto admit = [&] {
+      resident.push_back(std::make_unique<Cluster>(launch, next++, seed, global, kernel));
+    };
+    while (next < clusters && next < uint32_t(options().resident_clusters)) admit();
+    std::vector<bool> stuck(resident.size());
+    size_t stuck_count = 0;
+    while (!resident.empty()) {
+      const uint32_t i = random.below(uint32_t(resident.size()));
+      if (stuck[i]) continue;
+      Cluster& c = *resident[i];
+      bool moved = false;
+      for (int slice = 0; slice < 256 && !c.finished(); ++slice) {
+        if (!c.step()) break;
+        moved = true;
+      }
+      if (c.finished()) {
+        c.check_finished();
+        resident.erase(resident.begin() + i);
+        if (next < clusters) admit();
+        moved = true;
+      }
+      if (moved) {
+        stuck.assign(resident.size(), false);
+        stuck_count = 0;
+      } else {
+        stuck[i] = true;
+        if (++stuck_count == resident.size()) {
+          std::string text = "deadlock";
+          for (const auto& r : resident) text += r->describe_waiters();
+          resident[0]->fail(text);
+        }
+      }
+    }
+    return {};
+  } catch (const Failure& e) {
+    return warpfold::fail(ErrorCode::kInvalidArgument, e.what());
+  }
+}
+
+}  // namespace warpfold::hopper::emulator

@@ -1,0 +1,317 @@
+// One cluster of emulated blocks: a fiber for each thread, a seeded random scheduler, the state of every
+// synchronisation object, and the asynchronous engines (copies, tensor cores) that progress at random times.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "clock.h"
+#include "fiber.h"
+#include "global_memory.h"
+#include "shadow.h"
+#include "warpfold/hopper/emulator/engine.h"
+
+namespace warpfold::hopper::emulator {
+
+// Thrown inside the emulator only; run() returns it as an error.
+struct Failure : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+// splitmix64: small, and the same everywhere.
+class Random {
+ public:
+  explicit Random(uint64_t seed) : state_(seed * 0x9E3779B97F4A7C15 + 0x1234567) {}
+  uint32_t below(uint32_t bound) { return uint32_t((uint64_t(next()) * bound) >> 32); }
+  uint32_t next() {
+    uint64_t z = state_ += 0x9E3779B97F4A7C15;
+    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9;
+    z = (z ^ z >> 27) * 0x94D049BB133111EB;
+    return uint32_t((z ^ z >> 31) >> 32);
+  }
+
+ private:
+  uint64_t state_;
+};
+
+using Queue = std::vector<uint32_t>;  // waiting threads
+
+struct MBarrier {
+  bool live = false;
+  std::string name;
+  uint32_t count = 0, pending = 0, phase = 0;
+  int64_t bytes = 0;  // expected and not yet arrived
+  Epoch initialised;
+  bool init_fenced = false;
+  Gather arriving;
+  SharedClock completed;
+  Queue waiters;
+};
+
+// A barrier of whole warps: named ones, the block's, the cluster's.
+struct WarpBarrier {
+  uint32_t expected = 0, arrived = 0;
+  uint64_t generation = 0;
+  Gather arriving;
+  SharedClock completed;
+  std::vector<uint32_t> warps;  // that wait
+};
+
+// A warp-wide instruction: all 32 lanes meet, the last one acts for all.
+struct Warp {
+  uint32_t arrived = 0;
+  uint64_t generation = 0;
+  const char* atom = "";
+  uint64_t in[32] = {}, out[32] = {};
+  void* data[32] = {};
+  Queue waiters;
+};
+
+struct BulkGroup {
+  uint32_t reading = 0, writing = 0;  // operations that still read shared memory, that are still not written
+  bool read_waited = false;
+  std::vector<Epoch> done;
+};
+
+// Copies of one thread by cp.async that have not landed.
+struct AsyncArrival {
+  uint32_t barrier;
+  std::vector<uint64_t> waits_for;  // numbers of copies
+  std::vector<Epoch> landed;
+};
+
+struct AsyncOp {
+  virtual ~AsyncOp() = default;
+  virtual bool step(class Cluster&) = 0;  // makes some progress; true once it has finished
+};
+
+// The tensor core's copy of a warpgroup's accumulators, (64, n) words.
+struct Accumulators {
+  uint32_t n;
+  std::vector<uint32_t> tile;
+};
+
+struct PendingProduct {
+  Product product;
+  uint32_t rank;
+  std::vector<uint32_t> a_registers;  // (128, 4) words
+  std::shared_ptr<Accumulators> accumulators;
+  uint32_t threads = 0;  // that have issued it
+  SharedClock base;      // what every one of them knew
+};
+
+struct Warpgroup {
+  std::deque<PendingProduct> queue;  // issued and not executed, oldest first
+  uint64_t executed = 0;
+  Queue waiters;
+};
+
+// Why a thread waits; the text is made only for a report.
+struct Waiting {
+  enum class For : uint8_t {
+    nothing,
+    mbarrier,
+    barrier,
+    cluster_barrier,
+    warp,
+    product,
+    bulk,
+    copy
+  } what = For::nothing;
+  uint32_t id = 0, parity = 0;
+};
+
+struct Thread {
+  Fiber fiber;
+  Identity identity;
+  enum class Run : uint8_t { runnable, blocked, finished } run = Run::runnable;
+  Waiting waiting;
+  SharedClock base;
+  Time now = 1;
+  Time products_known = 0;  // of its own warpgroup
+  Time async_fence = 0, release_fence = 0, init_fence = 0;
+  uint64_t cluster_phase = 0;  // of the cluster barrier in which it arrived last
+
+  // WGMMA
+  struct InFlight {
+    uint32_t* registers;
+    std::shared_ptr<Accumulators> accumulators;
+    uint64_t last;
+  };
+  struct RegisterOperand {
+    const uint32_t* registers;
+    uint32_t value[4];
+    uint64_t product;
+  };
+  uint64_t issued = 0;
+  bool fenced = false;
+  std::vector<InFlight> in_flight;
+  std::vector<RegisterOperand> register_operands;
+  std::deque<uint64_t> product_groups;  // products issued up to each commit that has not been waited for
+
+  // Bulk stores
+  std::shared_ptr<BulkGroup> open_bulk;
+  std::deque<std::shared_ptr<BulkGroup>> bulk_groups;
+  Queue bulk_waiters;
+
+  // cp.async
+  uint64_t copies = 0;
+  std::vector<uint64_t> copies_in_flight;
+  std::vector<Epoch> copies_landed;
+  std::deque<uint64_t> copy_groups;  // copies issued up to each commit
+  std::vector<AsyncArrival> copy_arrivals;
+  Queue copy_waiters;
+};
+
+struct Block {
+  std::unique_ptr<uint8_t[]> storage;
+  uint8_t* shared = nullptr;  // 1024-aligned; shared address 1024
+  Shadow shadow;
+  std::vector<int32_t> mbarrier_at;  // by address / 8; -1: none
+  std::deque<MBarrier> mbarriers;
+  WarpBarrier named[16];
+  uint32_t live_threads = 0;
+};
+
+class Cluster {
+ public:
+  Cluster(const Launch& launch, uint32_t index, uint64_t seed, GlobalMemory& global,
+          const std::function<void()>& kernel);
+  // Runs one slice of a thread or of an engine; false when nothing can run.
+  bool step();
+  bool finished() const { return live_ == 0 && copies_.empty(); }
+  void check_finished();
+  std::string describe_waiters() const;
+  static Cluster& current();
+
+  // ---- Used by the atoms, for the running thread
+  Thread& self() { return *threads_[running_]; }
+  uint32_t running() const { return running_; }
+  Block& block_of(uint32_t thread) { return blocks_[thread / threads_per_block_]; }
+  Block& own_block() { return block_of(running_); }
+  Block& block(uint32_t rank) { return blocks_[rank]; }
+  Warp& own_warp() { return warps_[running_ / 32]; }
+  uint32_t ranks() const { return uint32_t(blocks_.size()); }
+  uint32_t rank_of(uint32_t thread) const { return thread / threads_per_block_; }
+  uint32_t threads_per_block() const { return threads_per_block_; }
+  uint32_t shared_bytes() const { return shared_bytes_; }
+  GlobalMemory& global() { return global_; }
+  uint32_t index() const { return index_; }
+  Random& random() { return random_; }
+  ClockJoiner& joiner() { return joiner_; }
+  size_t agents() const { return agents_; }
+  Thread& thread(uint32_t t) { return *threads_[t]; }
+  Warpgroup& warpgroup(uint32_t i) { return warpgroups_[i]; }
+  WarpBarrier& cluster_barrier() { return cluster_barrier_; }
+
+  void maybe_yield() {
+    if (random_.below(8) == 0) self().fiber.suspend();
+  }
+  void yield() { self().fiber.suspend(); }
+  template <class Ready>
+  void wait(Queue& queue, Waiting why, Ready ready) {
+    while (!ready()) block_on(queue, why);
+  }
+  void block_on(Queue& queue, Waiting why);
+  void wake(Queue& queue);
+  void wake_warp(uint32_t warp);
+
+  // All 32 lanes meet; the last one runs last(warp) for all. Returns the lane's `out`.
+  template <class Last>
+  uint64_t meet(const char* atom, uint64_t in, void* data, Last last) {
+    maybe_yield();
+    Warp& w = enter_warp(atom, in, data);
+    const uint64_t mine = w.generation;
+    if (w.arrived == 32) {
+      last(w);
+      leave_warp(w);
+    }
+    wait(w.waiters, {Waiting::For::warp, running_ / 32, 0}, [&] { return w.generation != mine; });
+    return w.out[running_ % 32];
+  }
+  Warp& enter_warp(const char* atom, uint64_t in, void* data);
+  void leave_warp(Warp& w) {
+    w.arrived = 0;
+    ++w.generation;
+    wake(w.waiters);
+  }
+  uint32_t warp_first() const { return running_ / 32 * 32; }
+
+  // Clocks
+  void learn(const SharedClock& clock) { self().base = joiner_(self().base, clock); }
+  void add_to(Gather& g, uint32_t thread) {
+    Thread& t = *threads_[thread];
+    g.add(t.base);
+    g.add(Epoch{thread, t.now});
+    if (has_warpgroups_) g.add(Epoch{warpgroup_agent(thread / 128), t.products_known});
+  }
+  Epoch epoch() { return {running_, self().now}; }
+  Access access() {
+    return {self().base.get(), epoch(), {warpgroup_agent(running_ / 128), self().products_known}};
+  }
+  uint32_t warpgroup_agent(uint32_t warpgroup) const { return uint32_t(threads_.size()) + warpgroup; }
+  Epoch next_copy_epoch();
+
+  // Shared memory: address without a rank. Fails when outside or misaligned.
+  uint8_t* at(uint32_t rank, uint32_t address, uint32_t bytes, uint32_t alignment, const char* atom);
+  void check_write(uint32_t rank, uint32_t address, uint32_t bytes, const Access& a);
+  void check_read(uint32_t rank, uint32_t address, uint32_t bytes, const Access& a);
+  void check_async_read(uint32_t rank, uint32_t address, uint32_t bytes, const Access& a);
+  void check_global(const void* p, uint64_t bytes, bool write, const char* what);
+  void check_range(uint32_t rank, uint32_t address, uint32_t bytes, const char* atom);
+
+  // mbarriers
+  MBarrier& mbarrier(uint32_t rank, uint32_t address, const char* atom, bool from_afar);
+  void mbarrier_bytes(uint32_t rank, uint32_t address, uint32_t bytes, const Access& seen);
+  void complete_if_due(MBarrier& b);
+  void arrive(MBarrier& b);
+
+  void add_copy(std::unique_ptr<AsyncOp> op) { copies_.push_back(std::move(op)); }
+  [[noreturn]] void fail(const std::string& what) const;
+  std::string name_of_agent(uint32_t agent) const;
+  std::string name_of_thread(uint32_t thread) const;
+
+ private:
+  static void thread_main(Fiber& fiber, void* argument);
+  void run_thread(uint32_t position);
+  bool step_engines();
+  void execute_product(uint32_t warpgroup);
+  void redraw_speeds();
+  void thread_exits();
+  std::string text_of(const Waiting& w, uint32_t thread) const;
+  [[noreturn]] void fail_race(const char* access, uint32_t rank, uint32_t address, const Epoch& self,
+                              const Epoch& earlier) const;
+
+  uint32_t index_, threads_per_block_, shared_bytes_;
+  bool has_warpgroups_;
+  uint64_t seed_;
+  size_t agents_;
+  Random random_;
+  GlobalMemory& global_;
+  const std::function<void()>& kernel_;
+  ClockJoiner joiner_;
+  std::vector<Block> blocks_;
+  std::vector<std::unique_ptr<Thread>> threads_;
+  std::vector<Warp> warps_;
+  std::vector<Warpgroup> warpgroups_;
+  WarpBarrier cluster_barrier_;
+  std::vector<std::unique_ptr<AsyncOp>> copies_;
+  uint64_t copy_count_ = 0;
+  std::vector<uint32_t> runnable_;
+  uint32_t running_ = 0, live_ = 0;
+  std::string fiber_failure_;
+  // Chance, of 1024, that a pick of this warp or of an engine is thrown back: skewed speeds reach schedules
+  // that uniform picking never would.
+  std::vector<uint32_t> warp_drag_;
+  uint32_t engine_drag_ = 0;
+  uint64_t steps_ = 0;
+};
+
+std::string name_of_memory(uintptr_t address);
+
+}  // namespace warpfold::hopper::emulator

@@ -1,0 +1,67 @@
+#include "global_memory.h"
+
+namespace warpfold::hopper::emulator {
+
+bool GlobalMemory::knows(uint32_t cluster, const Epoch& e) const {
+  if (e.time == 0 || e.agent == cluster) return true;
+  const Clock& clock = knowledge_[cluster].clock;
+  return !clock.empty() && e.time <= clock[e.agent];
+}
+
+Clock& GlobalMemory::clock_of(uint32_t cluster) {
+  Clock& clock = knowledge_[cluster].clock;
+  if (clock.empty()) clock.assign(clusters_, 0);
+  return clock;
+}
+
+GlobalMemory::Page& GlobalMemory::page(uintptr_t number) {
+  if (last_ != nullptr && number == last_number_) return *last_;
+  auto& slot = pages_[number];
+  if (!slot) slot = std::make_unique<Page>();
+  last_number_ = number;
+  last_ = slot.get();
+  return *last_;
+}
+
+int GlobalMemory::access(uint32_t cluster, uintptr_t address, uint64_t bytes, bool write) {
+  if (clusters_ == 1) return -1;
+  const Epoch self{cluster, knowledge_[cluster].now};
+  for (uintptr_t at = address, end = address + bytes; at < end;) {
+    Unit& u = page(at >> 12)[at >> 4 & 255];
+    const uintptr_t first = at & 15, last = std::min<uintptr_t>(16, first + (end - at));
+    const auto mask = uint16_t((1u << last) - (1u << first));
+    at += last - first;
+    if ((u.written & mask) != 0 && !knows(cluster, u.write)) return int(u.write.agent);
+    if (write) {
+      for (int i = 0; i < 2; ++i)
+        if ((u.seen[i] & mask) != 0 && !knows(cluster, u.read[i])) return int(u.read[i].agent);
+      u.written = u.write.agent == cluster && u.write.time != 0 ? uint16_t(u.written | mask) : mask;
+      u.write = self;
+    } else {
+      // A third reader evicts one: a race may be missed, never invented.
+      const int i = u.read[0].time != 0 && u.read[0].agent != cluster ? 1 : 0;
+      u.seen[i] = u.read[i].agent == cluster && u.read[i].time != 0 ? uint16_t(u.seen[i] | mask) : mask;
+      u.read[i] = self;
+    }
+  }
+  return -1;
+}
+
+void GlobalMemory::release(uint32_t cluster, uintptr_t address) {
+  if (clusters_ == 1) return;
+  Clock& mine = clock_of(cluster);
+  mine[cluster] = knowledge_[cluster].now++;
+  Clock& there = released_[address];
+  if (there.empty())
+    there = mine;
+  else
+    join(there, mine);
+}
+
+void GlobalMemory::acquire(uint32_t cluster, uintptr_t address) {
+  if (clusters_ == 1) return;
+  if (const auto found = released_.find(address); found != released_.end())
+    join(clock_of(cluster), found->second);
+}
+
+}  // namespace warpfold::hopper::emulator

@@ -1,0 +1,208 @@
+// Accesses to shared and global memory, and their checks.
+#include <cstring>
+
+#include "cluster.h"
+
+namespace warpfold::hopper::emulator {
+
+namespace {
+
+Cluster& cluster() { return Cluster::current(); }
+
+// map_shared puts the rank, plus one, above the address.
+struct Place {
+  uint32_t rank, address;
+};
+Place place(Cluster& c, uint32_t address) {
+  const uint32_t mapped = address >> 24;
+  return mapped == 0 ? Place{c.rank_of(c.running()), address} : Place{mapped - 1, address & 0xFFFFFF};
+}
+
+}  // namespace
+
+void Cluster::check_range(uint32_t rank, uint32_t address, uint32_t bytes, const char* atom) {
+  if (address >= shared_start && uint64_t(address) + bytes <= uint64_t(shared_start) + shared_bytes_) return;
+  fail(std::string(atom) + ": " + std::to_string(bytes) + " bytes at shared address " +
+       std::to_string(address) + " of rank " + std::to_string(rank) +
+       " are outside the block's shared memory, [" + std::to_string(shared_start) + ", " +
+       std::to_string(shared_start + shared_bytes_) + ")");
+}
+
+uint8_t* Cluster::at(uint32_t rank, uint32_t address, uint32_t bytes, uint32_t alignment, const char* atom) {
+  if (address % alignment != 0)
+    fail(std::string(atom) + ": shared address " + std::to_string(address) +
+         " is misaligned; a multiple of " + std::to_string(alignment) + " is needed");
+  check_range(rank, address, bytes, atom);
+  return blocks_[rank].shared + (address - shared_start);
+}
+
+void Cluster::fail_race(const char* kind, uint32_t rank, uint32_t address, const Epoch& self,
+                        const Epoch& earlier) const {
+  fail("race on shared memory: " + std::string(kind) + " of address " + std::to_string(address) +
+       " of rank " + std::to_string(rank) + " by " + name_of_agent(self.agent) +
+       " is not ordered after an access by " + name_of_agent(earlier.agent));
+}
+
+void Cluster::check_write(uint32_t rank, uint32_t address, uint32_t bytes, const Access& a) {
+  if (!options().check_races) return;
+  for (uint32_t i = 0; i < bytes; i += 16)
+    if (const Epoch* e = blocks_[rank].shadow.write(address + i, std::min(bytes - i, 16u), a))
+      fail_race("the write", rank, address + i, a.self, *e);
+}
+
+void Cluster::check_read(uint32_t rank, uint32_t address, uint32_t bytes, const Access& a) {
+  if (!options().check_races) return;
+  Shadow& shadow = blocks_[rank].shadow;
+  for (uint32_t i = 0; i < bytes; i += 16) {
+    const uint32_t part = std::min(bytes - i, 16u);
+    if (const Epoch* e = shadow.read(address + i, part, a))
+      fail_race("the read", rank, address + i, a.self, *e);
+    // Between blocks an arrival must also have published the writes.
+    if (ranks() == 1) continue;
+    shadow.writers(address + i, part, [&](const Epoch& w) {
+      if (w.time == 0 || w.agent >= threads_.size() || a.self.agent >= threads_.size()) return true;
+      if (rank_of(w.agent) != rank_of(a.self.agent) && w.time > threads_[w.agent]->release_fence)
+        fail(name_of_agent(a.self.agent) + " reads what " + name_of_agent(w.agent) +
+             " wrote in another block, but the arrival that orders them is relaxed: a relaxed arrival "
+             "publishes no "
+             "writes");
+      return true;
+    });
+  }
+}
+
+// An asynchronous read also needs the writer's fence_async_shared between its ordinary write and the
+// synchronisation.
+void Cluster::check_async_read(uint32_t rank, uint32_t address, uint32_t bytes, const Access& a) {
+  if (!options().check_races) return;
+  Shadow& shadow = blocks_[rank].shadow;
+  for (uint32_t i = 0; i < bytes; i += 16) {
+    if (const Epoch* e = shadow.read(address + i, 16, a))
+      fail_race("the read", rank, address + i, a.self, *e);
+    shadow.writers(address + i, 16, [&](const Epoch& w) {
+      if (w.time != 0 && w.agent < threads_.size() && w.time > threads_[w.agent]->async_fence)
+        fail(name_of_agent(a.self.agent) + " reads shared address " + std::to_string(address + i) +
+             ", written by " + name_of_agent(w.agent) + " with no fence_async_shared after the write");
+      return true;
+    });
+  }
+}
+
+void Cluster::check_global(const void* p, uint64_t bytes, bool write, const char* what) {
+  if (!options().check_races) return;
+  const auto address = reinterpret_cast<uintptr_t>(p);
+  if (const int other = global_.access(index_, address, bytes, write); other >= 0)
+    fail("race on global memory: " + std::string(what) + " of " + std::to_string(bytes) + " bytes at " +
+         name_of_memory(address) + " by block " + std::to_string(threads_[running_]->identity.block) +
+         " is not ordered after an access by " +
+         (ranks() == 1 ? "block " + std::to_string(other)
+                       : "blocks " + std::to_string(uint32_t(other) * ranks()) + " to " +
+                             std::to_string((uint32_t(other) + 1) * ranks() - 1)));
+}
+
+// ---- Shared memory
+
+void shared_read(uint32_t address, void* value, uint32_t bytes) {
+  Cluster& c = cluster();
+  c.maybe_yield();
+  const Place p = place(c, address);
+  const uint8_t* memory = c.at(p.rank, p.address, bytes, bytes, "load_shared");
+  c.check_read(p.rank, p.address, bytes, c.access());
+  std::memcpy(value, memory, bytes);
+}
+
+void shared_write(uint32_t address, const void* value, uint32_t bytes) {
+  Cluster& c = cluster();
+  c.maybe_yield();
+  const Place p = place(c, address);
+  uint8_t* memory = c.at(p.rank, p.address, bytes, bytes, "store_shared");
+  if (p.rank != c.rank_of(c.running()) && c.block(p.rank).live_threads == 0)
+    c.fail("store_cluster: the block of rank " + std::to_string(p.rank) + " has exited");
+  c.check_write(p.rank, p.address, bytes, c.access());
+  std::memcpy(memory, value, bytes);
+}
+
+uint32_t map_shared(uint32_t address, int rank) {
+  Cluster& c = cluster();
+  if (rank < 0 || uint32_t(rank) >= c.ranks())
+    c.fail("map_shared: rank " + std::to_string(rank) + " in a cluster of " + std::to_string(c.ranks()));
+  return (address & 0xFFFFFF) | uint32_t(rank + 1) << 24;
+}
+
+// Lane 8 i + r names row r of matrix i; register i of lane l holds elements 2 (l%4), +1 of row l/4, or of
+// column l/4.
+void load_matrices(uint32_t* registers, int matrices, bool transpose, uint32_t address) {
+  Cluster& c = cluster();
+  const uint32_t first = c.warp_first(), rank = c.rank_of(c.running());
+  c.meet("ldmatrix", address, registers, [&](Warp& w) {
+    for (int i = 0; i < matrices; ++i) {
+      uint16_t m[8][8];
+      for (int r = 0; r < 8; ++r) {
+        const auto row = uint32_t(w.in[8 * i + r]);
+        std::memcpy(m[r], c.at(rank, row, 16, 16, "ldmatrix"), 16);
+        Thread& t = c.thread(first + uint32_t(8 * i + r));
+        const Epoch self{first + uint32_t(8 * i + r), t.now};
+        c.check_read(rank, row, 16, {t.base.get(), self, {c.warpgroup_agent(first / 128), t.products_known}});
+      }
+      for (int lane = 0; lane < 32; ++lane) {
+        const int row = lane / 4, x = lane % 4 * 2;
+        const uint32_t low = transpose ? m[x][row] : m[row][x],
+                       high = transpose ? m[x + 1][row] : m[row][x + 1];
+        static_cast<uint32_t*>(w.data[lane])[i] = low | high << 16;
+      }
+    }
+  });
+}
+
+void store_matrices(const uint32_t* registers, int matrices, bool transpose, uint32_t address) {
+  Cluster& c = cluster();
+  const uint32_t first = c.warp_first(), rank = c.rank_of(c.running());
+  c.meet("stmatrix", address, const_cast<uint32_t*>(registers), [&](Warp& w) {
+    for (int i = 0; i < matrices; ++i) {
+      uint16_t m[8][8];
+      for (int lane = 0; lane < 32; ++lane) {
+        const uint32_t pair = static_cast<const uint32_t*>(w.data[lane])[i];
+        const int row = lane / 4, x = lane % 4 * 2;
+        (transpose ? m[x][row] : m[row][x]) = uint16_t(pair);
+        (transpose ? m[x + 1][row] : m[row][x + 1]) = uint16_t(pair >> 16);
+      }
+      for (int r = 0; r < 8; ++r) {
+        const auto row = uint32_t(w.in[8 * i + r]);
+        uint8_t* memory = c.at(rank, row, 16, 16, "stmatrix");
+        Thread& t = c.thread(first + uint32_t(8 * i + r));
+        const Epoch self{first + uint32_t(8 * i + r), t.now};
+        c.check_write(rank, row, 16,
+                      {t.base.get(), self, {c.warpgroup_agent(first / 128), t.products_known}});
+        std::memcpy(memory, m[r], 16);
+      }
+    }
+  });
+}
+
+// ---- Global memory
+
+void global_read(const void* p, uint32_t bytes) {
+  Cluster& c = cluster();
+  c.maybe_yield();
+  if (reinterpret_cast<uintptr_t>(p) % bytes != 0) c.fail("load_global: misaligned address");
+  c.check_global(p, bytes, false, "the read");
+}
+void global_write(const void* p, uint32_t bytes) {
+  Cluster& c = cluster();
+  c.maybe_yield();
+  if (reinterpret_cast<uintptr_t>(p) % bytes != 0) c.fail("store_global: misaligned address");
+  c.check_global(p, bytes, true, "the write");
+}
+void global_atomic(const void*) { cluster().maybe_yield(); }
+void global_release(const void* p) {
+  Cluster& c = cluster();
+  c.maybe_yield();
+  c.global().release(c.index(), reinterpret_cast<uintptr_t>(p));
+}
+void global_acquire(const void* p) {
+  Cluster& c = cluster();
+  c.yield();  // such a load is often repeated until another block has stored
+  c.global().acquire(c.index(), reinterpret_cast<uintptr_t>(p));
+}
+
+}  // namespace warpfold::hopper::emulator

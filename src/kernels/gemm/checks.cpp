@@ -1,0 +1,94 @@
+// What a product must fulfil, and which tile it gets. No CUDA here: the answers are the same on every
+// machine.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "warpfold/kernels/gemm/config.h"
+#include "warpfold/kernels/gemm/gemm.h"
+
+namespace warpfold::kernels::gemm {
+namespace {
+
+// TMA coordinates are 32-bit, and a tile may stick out of the matrix.
+constexpr int64_t largest_size = (int64_t{1} << 31) - 1024;
+
+Status check_size(char name, int64_t size) {
+  if (size < 0)
+    return fail(ErrorCode::kInvalidArgument, fmt::format("gemm: {} = {} is negative", name, size));
+  if (size > largest_size)
+    return fail(ErrorCode::kUnsupported, fmt::format("gemm: {} = {} is above {}", name, size, largest_size));
+  return {};
+}
+
+Status check_matrix(char name, const void* data, int64_t rows, int64_t width, int64_t stride) {
+  const auto invalid = [](std::string text) { return fail(ErrorCode::kInvalidArgument, std::move(text)); };
+  const auto unsupported = [](std::string text) { return fail(ErrorCode::kUnsupported, std::move(text)); };
+  if (data == nullptr) return invalid(fmt::format("gemm: {} is null", name));
+  if (const auto address = reinterpret_cast<uintptr_t>(data); address % 16 != 0)
+    return unsupported(fmt::format(
+        "gemm: {} starts {} bytes after a multiple of 16; TMA needs a multiple of 16", name, address % 16));
+  if (rows <= 1) return {};  // the stride is never used
+  if (stride < width)
+    return invalid(fmt::format("gemm: {} has a row stride of {} elements, below its rows of {} elements",
+                               name, stride, width));
+  if (stride >= int64_t{1} << 39)
+    return unsupported(fmt::format("gemm: {} has a row stride of {} elements; TMA needs less than 2^40 bytes",
+                                   name, stride));
+  if (stride * 2 % 16 != 0)
+    return unsupported(
+        fmt::format("gemm: {} has a row stride of {} elements = {} bytes; TMA needs a multiple of 16 bytes",
+                    name, stride, stride * 2));
+  return {};
+}
+
+int64_t tiles(const Problem& p, TileId id) {
+  return with_tile(id, [&](auto tile) {
+    const int64_t cluster_m = int64_t{tile.tile_m} * tile.cluster;
+    return ((p.m + cluster_m - 1) / cluster_m) * ((p.n + tile.tile_n - 1) / tile.tile_n);
+  });
+}
+
+// The largest tile that still gives every multiprocessor one; clusters pay once there are several waves.
+TileId choose(const Problem& p, int multiprocessors) {
+  if (tiles(p, TileId::m128_n256_cluster2) * 2 >= 6 * multiprocessors) return TileId::m128_n256_cluster2;
+  if (tiles(p, TileId::m128_n256) >= multiprocessors * 9 / 10) return TileId::m128_n256;
+  if (tiles(p, TileId::m128_n128_ping_pong) >= multiprocessors * 3 / 4) return TileId::m128_n128_ping_pong;
+  return TileId::m64_n64_ping_pong;
+}
+
+}  // namespace
+
+Status can_run(const Problem& p) {
+  if (p.type != DType::kBF16 && p.type != DType::kF16)
+    return fail(ErrorCode::kUnsupported,
+                fmt::format("gemm: element type {} is not supported; BF16 and F16 are", info(p.type).name));
+  WF_CHECK(check_size('M', p.m));
+  WF_CHECK(check_size('N', p.n));
+  WF_CHECK(check_size('K', p.k));
+  if (p.m == 0 || p.n == 0) return {};
+  if (p.alpha != 0 && p.k > 0) {
+    WF_CHECK(check_matrix('A', p.a.data, p.m, p.k, p.a.stride));
+    WF_CHECK(check_matrix('B', p.b.data, p.n, p.k, p.b.stride));
+  }
+  if (p.beta != 0) WF_CHECK(check_matrix('C', p.c.data, p.m, p.n, p.c.stride));
+  WF_CHECK(check_matrix('D', p.d, p.m, p.n, p.d_stride));
+  if (const int64_t count = tiles(p, TileId::m64_n64_ping_pong); count > (int64_t{1} << 30))
+    return fail(ErrorCode::kUnsupported, fmt::format("gemm: M x N = {} x {} has too many tiles", p.m, p.n));
+  return {};
+}
+
+Result<Plan> plan(const Problem& p, int multiprocessors, std::optional<TileId> tile) {
+  WF_CHECK(can_run(p));
+  if (multiprocessors < 2)
+    return fail(ErrorCode::kInvalidArgument,
+                fmt::format("gemm: {} multiprocessors, at least 2 are needed", multiprocessors));
+  Plan result;
+  if (p.m == 0 || p.n == 0) return result;
+  result.tile = tile.value_or(choose(p, multiprocessors));
+  const int cluster = with_tile(result.tile, [](auto t) { return t.cluster; });
+  result.blocks = int(std::min<int64_t>(tiles(p, result.tile), multiprocessors / cluster)) * cluster;
+  return result;
+}
+
+}  // namespace warpfold::kernels::gemm

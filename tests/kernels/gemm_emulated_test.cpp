@@ -1,0 +1,155 @@
+// The GEMM kernel under the emulator: every configuration on problems with tails, under many schedules.
+//
+// A and B are integers in [-4, 4], C in [-8, 8], alpha and beta powers of two: products and sums are exact in
+// fp32, so D must be the exact result rounded once. Memory around D is checked to be untouched; C holds NaN
+// where beta = 0. WF_SEEDS=n runs n schedules of each case instead of the default; WF_CASE=text only the
+// cases with that text.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "warpfold/kernels/gemm/launch.h"
+
+namespace warpfold::kernels::gemm {
+namespace {
+
+using hopper::bf16;
+using hopper::f16;
+
+struct Rng {
+  uint64_t state;
+  uint32_t operator()(uint32_t bound) {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return uint32_t((state >> 33) * bound >> 31);
+  }
+};
+
+template <class T>
+T from_float(float x) {
+  if constexpr (std::is_same_v<T, bf16>)
+    return hopper::to_bf16(x);
+  else
+    return hopper::to_f16(x);
+}
+
+// A row-major matrix with rows on multiples of 16 bytes, padding and a guard row on both sides, all NaN.
+template <class T>
+struct Matrix {
+  int rows, width, stride;
+  std::vector<T> storage;
+  T* data;
+
+  Matrix(int r, int w, int extra) : rows(r), width(w), stride((w + 7) / 8 * 8 + extra * 8) {
+    storage.assign(size_t(r + 2) * size_t(stride) + 8,
+                   from_float<T>(std::numeric_limits<float>::quiet_NaN()));
+    data = storage.data() + (16 - reinterpret_cast<uintptr_t>(storage.data()) % 16) % 16 / sizeof(T) + stride;
+  }
+  T& at(int i, int j) { return data[size_t(i) * size_t(stride) + size_t(j)]; }
+  void fill(Rng& rng, int largest) {
+    for (int i = 0; i < rows; ++i)
+      for (int j = 0; j < width; ++j)
+        at(i, j) = from_float<T>(float(int(rng(uint32_t(2 * largest + 1))) - largest));
+  }
+};
+
+struct Case {
+  int m, n, k, blocks;
+  float alpha = 1, beta = 0;
+};
+
+// One launch; the text says what is wrong, empty if nothing.
+template <class Config>
+std::string check(const Case& c, uint64_t seed) {
+  using T = typename Config::Element;
+  Rng rng{seed};
+  Matrix<T> a(c.m, c.k, int(rng(2))), b(c.n, c.k, int(rng(2))), source(c.m, c.n, 0), d(c.m, c.n, int(rng(3)));
+  a.fill(rng, 4);
+  b.fill(rng, 4);
+  if (c.beta != 0) source.fill(rng, 8);
+  hopper::emulator::options().seed = seed;
+  Problem p;
+  p.type = std::is_same_v<T, bf16> ? DType::kBF16 : DType::kF16;
+  p.m = c.m;
+  p.n = c.n;
+  p.k = c.k;
+  p.a = {a.data, a.stride};
+  p.b = {b.data, b.stride};
+  p.c = {source.data, source.stride};
+  p.d = d.data;
+  p.d_stride = d.stride;
+  p.alpha = c.alpha;
+  p.beta = c.beta;
+  if (const Status s = can_run(p); !s) return s.error().message;
+  if (const Status s = launch<Config>(p, c.blocks, nullptr); !s) return s.error().message;
+  for (int i = -1; i <= c.m; ++i)
+    for (int j = 0; j < d.stride; ++j) {
+      const bool inside = i >= 0 && i < c.m && j < c.n;
+      const uint16_t got = d.at(i, j).bits;
+      uint16_t want = from_float<T>(std::numeric_limits<float>::quiet_NaN()).bits;
+      if (inside) {
+        double sum = 0;
+        for (int k = 0; k < c.k; ++k)
+          sum += double(hopper::to_float(a.at(i, k))) * double(hopper::to_float(b.at(j, k)));
+        sum *= c.alpha;
+        if (c.beta != 0) sum += c.beta * double(hopper::to_float(source.at(i, j)));
+        want = from_float<T>(float(sum)).bits;
+        if ((want & 0x7FFF) == 0 && (got & 0x7FFF) == 0) continue;  // the sign of zero
+      }
+      if (got != want)
+        return (inside ? "wrong result at (" : "written outside D at (") + std::to_string(i) + ", " +
+               std::to_string(j) + "), seed " + std::to_string(seed) + ": " +
+               std::to_string(hopper::to_float(d.at(i, j))) + " instead of " +
+               std::to_string(hopper::to_float(T{want}));
+    }
+  return "";
+}
+
+template <class Config>
+void run(const char* name, std::initializer_list<Case> cases, uint64_t default_seeds) {
+  const char* only = std::getenv("WF_CASE");
+  if (only != nullptr && std::string(name).find(only) == std::string::npos) GTEST_SKIP();
+  const char* given = std::getenv("WF_SEEDS");
+  const uint64_t seeds = given != nullptr ? std::strtoull(given, nullptr, 10) : default_seeds;
+  for (const Case& c : cases) {
+    const auto begin = std::chrono::steady_clock::now();
+    for (uint64_t seed = 1; seed <= seeds; ++seed) {
+      const std::string wrong = check<Config>(c, seed);
+      ASSERT_EQ(wrong, "") << name << " " << c.m << " x " << c.n << " x " << c.k;
+    }
+    const double ms =
+        std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
+    std::printf("%-22s %4d x %4d x %4d, %d blocks: %6.1f ms a schedule\n", name, c.m, c.n, c.k, c.blocks,
+                ms / double(seeds));
+  }
+}
+
+TEST(GemmEmulated, Cooperative) {
+  run<Config<bf16, Tile128x256>>(
+      "128x256", {{200, 392, 136, 2}, {128, 256, 0, 1, 1, 2}, {130, 257, 65, 1, -0.5, 1}}, 20);
+}
+TEST(GemmEmulated, Cluster) {
+  run<Config<bf16, Tile128x256Cluster2>>("128x256 cluster 2",
+                                         {{300, 264, 200, 2}, {257, 600, 72, 4, 2, -0.5}}, 20);
+}
+TEST(GemmEmulated, TallCluster) {
+  run<Config<f16, Tile256x128Cluster2>>("256x128 cluster 2", {{520, 136, 264, 2}, {100, 130, 96, 4, 1, 1}},
+                                        20);
+}
+TEST(GemmEmulated, PingPong) {
+  run<Config<bf16, Tile128x128PingPong>>("128x128 ping-pong",
+                                         {{200, 392, 200, 1}, {129, 300, 1000, 2, 1, -2}}, 20);
+}
+TEST(GemmEmulated, SmallPingPong) {
+  run<Config<f16, Tile64x64PingPong>>(
+      "64x64 ping-pong",
+      {{200, 136, 200, 2}, {65, 129, 999, 3, 2, 1}, {1, 1, 1, 2}, {7, 9, 3, 1, 1, 1}, {64, 64, 0, 1}}, 20);
+}
+
+}  // namespace
+}  // namespace warpfold::kernels::gemm
