@@ -71,6 +71,17 @@ void check_box(Cluster& c, const char* atom, const TensorMap& m, uint32_t shared
            std::to_string(hw::span_bytes(m.shape.swizzle)) + " bytes leave gaps; a row has to be one span");
 }
 
+// A tensor map of tf32 rounds fp32 as it loads: to nearest, and NaN to one NaN.
+void round_to_tf32(uint8_t* row, uint32_t bytes) {
+  for (uint32_t i = 0; i < bytes; i += 4) {
+    uint32_t bits;
+    std::memcpy(&bits, row + i, 4);
+    if ((bits & 0x7FFFFFFF) > 0x7F800000) bits = 0x7FFFE000;
+    else bits = (bits + 0x1000) & 0xFFFFE000;
+    std::memcpy(row + i, &bits, 4);
+  }
+}
+
 struct Load final : AsyncOp {
   Box box;
   uint32_t rank, shared, barrier, done = 0;
@@ -90,6 +101,7 @@ struct Load final : AsyncOp {
       if (r.global != nullptr) {
         c.check_global(r.global, uint64_t(r.last - r.first), false, "the TMA load");
         std::memcpy(line + r.first, r.global, size_t(r.last - r.first));
+        if (box.map.type == ElementType::tf32) round_to_tf32(line, box.row_bytes);
       }
       for (uint32_t u = 0; u < box.row_bytes; u += 16) {
         const uint32_t a = swizzled_address(shared + r.shared + u, box.map.shape.swizzle);

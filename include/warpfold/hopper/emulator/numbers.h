@@ -20,7 +20,7 @@ constexpr float small_float(uint32_t bits, int exponent_bits, int mantissa_bits,
   if (exponent == top && infinities)
     return std::bit_cast<float>(sign | 0x7F800000u | mantissa << (23 - mantissa_bits));
   if (exponent == top && mantissa == (1u << mantissa_bits) - 1)
-    return std::bit_cast<float>(sign | 0x7FFFFFFFu);
+    return std::bit_cast<float>(0x7FFFFFFFu);
   if (exponent == 0) {  // subnormal: mantissa * 2^(1 - bias - mantissa_bits)
     const float scale = std::bit_cast<float>(uint32_t(1 - bias - mantissa_bits + 127) << 23);
     return float(mantissa) * scale * (sign != 0 ? -1.0f : 1.0f);
