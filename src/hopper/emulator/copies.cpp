@@ -71,13 +71,13 @@ void check_box(Cluster& c, const char* atom, const TensorMap& m, uint32_t shared
            std::to_string(hw::span_bytes(m.shape.swizzle)) + " bytes leave gaps; a row has to be one span");
 }
 
-// A tensor map of tf32 rounds fp32 as it loads: to nearest, and NaN to one NaN.
+// A tensor map of tf32 rounds fp32 as it loads: to nearest even, and NaN to one NaN.
 void round_to_tf32(uint8_t* row, uint32_t bytes) {
   for (uint32_t i = 0; i < bytes; i += 4) {
     uint32_t bits;
     std::memcpy(&bits, row + i, 4);
     if ((bits & 0x7FFFFFFF) > 0x7F800000) bits = 0x7FFFE000;
-    else bits = (bits + 0x1000) & 0xFFFFE000;
+    else bits = (bits + 0xFFF + (bits >> 13 & 1)) & 0xFFFFE000;
     std::memcpy(row + i, &bits, 4);
   }
 }
@@ -255,6 +255,10 @@ void tma_store(const TensorMap& map, uint32_t source, const int* at, int rank, b
   Cluster& c = cluster();
   c.maybe_yield();
   check_box(c, add ? "tma_reduce_add" : "tma_store", map, source, at, rank);
+  for (int i = 0; i < rank; ++i)
+    if (at[i] < 0)
+      c.fail("tma_store: coordinate " + std::to_string(i) + " of the box is " + std::to_string(at[i]) +
+             "; a store that begins before the tensor is an illegal instruction on the chip");
   const Box box(map, at);
   c.check_range(c.rank_of(c.running()), source, box.rows * box.row_bytes, "tma_store");
   issue_store(c, box, source, add);

@@ -286,20 +286,20 @@ std::vector<Case> copy_cases() {
   add_load<hp::f16, 4>(list, "4D f16", {{40, 7, 6, 5}, {16, 3, 4, 3}, {{-8, 5, -2, 3}}});
   add_load<int32_t, 5>(list, "5D s32", {{20, 5, 4, 3, 3}, {8, 3, 2, 2, 3}, {{16, -1, 3, 2, -1}}});
   add_load<hp::tf32, 2>(list, "2D tf32", {{30, 20}, {32, 16}, {{4, 8}}, SwizzleMode::b128});
-  // Stores: the same, and clipping inside 16 bytes.
+  // Stores: past the end, and clipping inside 16 bytes. One that begins before the tensor is an illegal instruction.
   add_store<uint8_t, 1>(list, "1D u8", {{100}, {64}, {{48}}});
-  add_store<hp::bf16, 2>(list, "2D bf16 swizzle 128", {{200, 50}, {64, 40}, {{8, -5}}, SwizzleMode::b128});
+  add_store<hp::bf16, 2>(list, "2D bf16 swizzle 128", {{200, 50}, {64, 40}, {{8, 25}}, SwizzleMode::b128});
   add_store<hp::bf16, 2>(list, "2D bf16, 13 columns", {{13, 20}, {32, 20}, {{0, 0}}});
-  add_store<hp::bf16, 2>(list, "2D bf16 swizzle 32, before column 0",
-                         {{21, 20}, {16, 20}, {{-8, 3}}, SwizzleMode::b32});
+  add_store<hp::bf16, 2>(list, "2D bf16 swizzle 32, 21 columns",
+                         {{21, 20}, {16, 20}, {{8, 3}}, SwizzleMode::b32});
   add_store<uint8_t, 2>(list, "2D u8, 37 columns", {{37, 20}, {64, 16}, {{16, 0}}, SwizzleMode::b64});
   add_store<float, 3>(list, "3D f32", {{71, 11, 9}, {32, 5, 4}, {{40, 8, 7}}, SwizzleMode::b128});
-  add_store<hp::f16, 4>(list, "4D f16", {{40, 7, 6, 5}, {16, 3, 4, 3}, {{-8, 5, -2, 3}}});
-  add_store<int32_t, 5>(list, "5D s32", {{20, 5, 4, 3, 3}, {8, 3, 2, 2, 3}, {{16, -1, 3, 2, -1}}});
+  add_store<hp::f16, 4>(list, "4D f16", {{40, 7, 6, 5}, {16, 3, 4, 3}, {{32, 5, 4, 3}}});
+  add_store<int32_t, 5>(list, "5D s32", {{20, 5, 4, 3, 3}, {8, 3, 2, 2, 3}, {{16, 4, 3, 2, 1}}});
   add_reduce<float, 1>(list, "1D f32", {{50}, {32}, {{24}}});
   add_reduce<float, 2>(list, "2D f32 swizzle 128", {{50, 20}, {32, 16}, {{24, 10}}, SwizzleMode::b128});
   add_reduce<int32_t, 2>(list, "2D s32", {{50, 20}, {32, 16}, {{24, 10}}});
-  add_reduce<hp::bf16, 3>(list, "3D bf16", {{50, 9, 5}, {16, 4, 3}, {{40, 7, -1}}});
+  add_reduce<hp::bf16, 3>(list, "3D bf16", {{50, 9, 5}, {16, 4, 3}, {{40, 7, 3}}});
   add_reduce<hp::f16, 2>(list, "2D f16", {{50, 20}, {32, 16}, {{24, 10}}});
   list.push_back({"multicast 2 blocks", run_multicast});
   list.push_back({"bulk load and store", run_bulk});
