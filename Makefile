@@ -4,11 +4,12 @@ MODEL ?= models/SmolLM2-135M-Instruct.Q4_1.gguf
 PROMPT ?= Explain in two sentences why the sky is blue.
 WARPFOLD := build/release/warpfold
 
-.PHONY: help build demo test models clean
+.PHONY: help build demo test mutants models clean
 
 help:
 	@echo "make demo     set everything up, build, and generate text"
 	@echo "make test     set everything up and run every test"
+	@echo "make mutants  plant every known bug in the kernels and check that the tests catch it"
 	@echo "make build    build $(WARPFOLD)"
 	@echo "make models   fetch the second model, Gemma 3 270M (under its own terms of use)"
 	@echo "make clean    remove what was built; models stay"
@@ -24,6 +25,11 @@ demo: build
 
 test:
 	@scripts/test.sh
+
+mutants:
+	@scripts/setup.sh test
+	@cmake --preset release -DWARPFOLD_TESTS=ON >/dev/null
+	@cmake --build build/release --target mutants
 
 models:
 	@scripts/setup.sh gemma

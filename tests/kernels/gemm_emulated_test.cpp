@@ -148,7 +148,7 @@ TEST(GemmEmulated, PingPong) {
 TEST(GemmEmulated, SmallPingPong) {
   run<Config<f16, Tile64x64PingPong>>(
       "64x64 ping-pong",
-      {{200, 136, 200, 2}, {65, 129, 999, 3, 2, 1}, {1, 1, 1, 2}, {7, 9, 3, 1, 1, 1}, {64, 64, 0, 1}}, 20);
+      {{200, 136, 200, 2}, {65, 129, 999, 1, 2, 1}, {1, 1, 1, 2}, {7, 9, 3, 1, 1, 1}, {64, 64, 0, 1}}, 20);
 }
 
 }  // namespace

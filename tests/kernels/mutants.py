@@ -1,0 +1,136 @@
+#!/usr/bin/env python3
+"""Breaks a kernel in one place at a time and checks that its emulated test notices.
+
+Usage: mutants.py --test gemm_emulated_test.cpp --libraries a.a b.a ... [--subset] [--seeds n] [--only text]
+Each mutant is compiled with the changed header in front of the include path. A mutant that survives is a failure, and so
+is one that no longer compiles or whose text is not in the source. --subset runs every fourth.
+"""
+import argparse
+import concurrent.futures
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+GEMM = "warpfold/kernels/gemm/"
+
+# (what is wrong, file, text, replacement)
+MUTANTS = [
+    ("producer skips the empty wait", GEMM + "kernel.h",
+     "hopper::mbarrier_wait(stages.empty(ring.stage), ring.parity ^ 1);", ""),
+    ("producer waits on the wrong parity", GEMM + "kernel.h", "ring.parity ^ 1)", "ring.parity)"),
+    ("consumer skips the full wait", GEMM + "kernel.h", "hopper::mbarrier_wait(stages.full(ring.stage), ring.parity);", ""),
+    ("consumer waits on the wrong parity", GEMM + "kernel.h", "stages.full(ring.stage), ring.parity)",
+     "stages.full(ring.stage), ring.parity ^ 1)"),
+    ("expected bytes forget B", GEMM + "config.h", "full_bytes = ATile::bytes + BTile::bytes", "full_bytes = ATile::bytes"),
+    ("stage released while its products run", GEMM + "kernel.h",
+     "if (previous >= 0) release<Config>(stages.empty(previous));\n      previous",
+     "release<Config>(stages.empty(ring.stage));\n      previous"),
+    ("wait allows one group too many", GEMM + "kernel.h", "wgmma_wait<1>", "wgmma_wait<2>"),
+    ("accumulators used before the last wait", GEMM + "kernel.h", "hopper::wgmma_wait<0>();", ""),
+    ("last stage of a tile never released", GEMM + "kernel.h",
+     "if (previous >= 0) release<Config>(stages.empty(previous));\n    epilogue", "epilogue"),
+    ("ring parity never flips", "warpfold/kernels/pipeline.h", "parity ^= 1;", ""),
+    ("skipped stages do not flip the parity", "warpfold/kernels/pipeline.h", "parity ^= uint32_t(stage / kStages) & 1;", ""),
+    ("empty barrier expects one warp too many", GEMM + "config.h", "empty_arrivals = 4 * owners * cluster",
+     "empty_arrivals = 4 * owners * cluster + 1"),
+    ("empty barrier expects the warps of one block", GEMM + "config.h", "empty_arrivals = 4 * owners * cluster",
+     "empty_arrivals = 4 * owners"),
+    ("no barrier after the initialisation", GEMM + "kernel.h", "    hopper::block_sync();\n", ""),
+    ("only the block waits for the initialisation", GEMM + "kernel.h",
+     "    hopper::cluster_arrive<hopper::Order::relaxed>();\n    hopper::cluster_wait();\n  }\n\n  if (warpgroup",
+     "    hopper::block_sync();\n  }\n\n  if (warpgroup"),
+    ("initialisation not published", GEMM + "kernel.h", "hopper::fence_mbarrier_init();", ""),
+    ("block leaves its cluster early", GEMM + "kernel.h",
+     "if constexpr (Config::cluster > 1) {\n    hopper::cluster_arrive<hopper::Order::relaxed>();\n    hopper::cluster_wait();\n  }", ""),
+    ("no wgmma_fence", GEMM + "kernel.h", "hopper::wgmma_fence();", ""),
+    ("no proxy fence before the store", GEMM + "epilogue.h", "hopper::fence_async_shared();", ""),
+    ("store before the warpgroup has written", GEMM + "epilogue.h",
+     "hopper::fence_async_shared();\n      hopper::named_sync(1 + warpgroup, 128);", "hopper::fence_async_shared();"),
+    ("buffer written under the store", GEMM + "epilogue.h", "hopper::bulk_wait_read<Config::buffers - 1>();", "{}"),
+    ("store wait allows one box too many", GEMM + "epilogue.h", "bulk_wait_read<Config::buffers - 1>",
+     "bulk_wait_read<Config::buffers>"),
+    ("nobody waits for the leader before refilling", GEMM + "epilogue.h",
+     "has left\n        hopper::named_sync(1 + warpgroup, 128);", "has left"),
+    ("both warpgroups share a named barrier", GEMM + "epilogue.h", "named_sync(1 + warpgroup, 128)", "named_sync(1, 128)"),
+    ("C is overwritten: its buffer is still being stored", GEMM + "epilogue.h",
+     "hopper::bulk_wait_read<1>();  // box - 1 has left", "// box - 1 has left"),
+    ("next tile's C before the last box has left", GEMM + "epilogue.h", "    hopper::bulk_wait_read<0>();\n    WF_UNROLL", "    WF_UNROLL"),
+    ("nobody waits for C", GEMM + "epilogue.h",
+     "hopper::mbarrier_wait(c_full(i), c_parity ^ uint32_t(box / Config::buffers % 2));", ""),
+    ("parity of C does not follow the boxes", GEMM + "epilogue.h", "c_parity ^ uint32_t(box / Config::buffers % 2)", "c_parity"),
+    ("parity of C is lost between tiles", GEMM + "epilogue.h", "c_parity ^= uint32_t(Config::boxes / Config::buffers % 2);", ""),
+    ("C read with beta = 0", GEMM + "epilogue.h", "if (scaling.beta == 0 || !leader()) return;", "if (!leader()) return;"),
+    ("tail of N left to TMA", GEMM + "epilogue.h", "c >= output.tail() && c < output.n", "c >= output.n"),
+    ("tail of N not clipped", GEMM + "epilogue.h", "c >= output.tail() && c < output.n", "c >= output.tail()"),
+    ("tail of M not clipped", GEMM + "epilogue.h", "r < output.m && c >=", "c >="),
+    ("D's tensor map covers the tail", GEMM + "launch.h", "std::max(output.tail(), 8)", "p.n"),
+    ("descriptor ignores the second block of rows", GEMM + "kernel.h", "A::descriptor_step(r * 64, step)", "A::descriptor_step(0, step)"),
+    ("second warpgroup multiplies the first one's rows", GEMM + "kernel.h", "descriptor(first_row), b", "descriptor(0), b"),
+    ("stmatrix without swizzle", "warpfold/hopper/tile.h", "return swizzled<Shape::swizzle>(address + Shape::offset(row, x));",
+     "return address + Shape::offset(row, x);"),
+    ("first product accumulates", GEMM + "kernel.h", "k > 0);", "true);"),
+    ("K = 0 leaves the accumulators", GEMM + "kernel.h", "accumulators[r][i] = 0;", "accumulators[r][i] = 1;"),
+    ("nobody waits for its turn", GEMM + "kernel.h", "hopper::named_sync(3 + warpgroup, 256);",
+     "(void)warpgroup;"),
+    ("the first turn is never given", GEMM + "kernel.h",
+     "    ring.advance(stages_of_tile);\n    pass_turn<Config>(warpgroup);\n", "    ring.advance(stages_of_tile);\n"),
+    ("the other warpgroup's stages are not skipped", GEMM + "kernel.h",
+     "    if (Config::ping_pong) ring.advance(stages_of_tile);\n", ""),
+    ("multicast reaches one block", GEMM + "kernel.h", "(1 << Config::cluster) - 1", "1"),
+    ("both blocks fetch the same half of B", GEMM + "kernel.h", "first, column + first, k", "first, column, k"),
+    ("band does not end at the last row", GEMM + "raster.h", "rows - band_start() < band ? rows - band_start() : band", "band"),
+    ("arrival at the own block only", GEMM + "kernel.h", "mbarrier_arrive_remote(empty, hopper::lane_id())",
+     "mbarrier_arrive_remote(empty, hopper::cluster_rank())"),
+]
+
+
+def outcome(mutant, options):
+    name, file, old, new = mutant
+    source = (ROOT / "include" / file).read_text()
+    if old not in source:
+        return "the text is not in " + file
+    with tempfile.TemporaryDirectory() as folder:
+        changed = pathlib.Path(folder, file)
+        changed.parent.mkdir(parents=True)
+        changed.write_text(source.replace(old, new))
+        program = str(pathlib.Path(folder, "test"))
+        compile_ = subprocess.run(
+            [options.compiler, "-std=c++20", "-O1", "-w", f"-I{folder}", f"-I{ROOT}/include", options.test,
+             *options.libraries, "-lgtest", "-lgtest_main", "-lboost_context", "-lpthread", "-o", program],
+            capture_output=True, text=True)
+        if compile_.returncode != 0:
+            return "does not compile: " + compile_.stderr[:300]
+        try:
+            run = subprocess.run([program], env=dict(os.environ, WF_SEEDS=str(options.seeds)), capture_output=True,
+                                 text=True, timeout=300)
+        except subprocess.TimeoutExpired:
+            return "the test does not end"
+    if run.returncode == 0:
+        return "SURVIVES"
+    said = [line for line in run.stdout.splitlines() if "Which is:" in line]
+    return "caught: " + (said[0].split("Which is:")[1].strip()[:150] if said else f"exit status {run.returncode}")
+
+
+def main():
+    p = argparse.ArgumentParser()
+    p.add_argument("--compiler", default="c++")
+    p.add_argument("--test", required=True)
+    p.add_argument("--libraries", nargs="+", required=True)
+    p.add_argument("--subset", action="store_true")
+    p.add_argument("--seeds", type=int, default=6)
+    p.add_argument("--only", default="")
+    options = p.parse_args()
+    mutants = [m for m in MUTANTS if options.only in m[0]][::4 if options.subset else 1]
+    wrong = 0
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        for mutant, said in zip(mutants, pool.map(lambda m: outcome(m, options), mutants)):
+            wrong += not said.startswith("caught")
+            print(f"{mutant[0]}\n    {said}", flush=True)
+    print(f"{len(mutants) - wrong} of {len(mutants)} mutants caught")
+    sys.exit(wrong != 0)
+
+
+main()
