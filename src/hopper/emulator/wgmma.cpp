@@ -89,18 +89,19 @@ void widen(ElementType t, const uint8_t* from, float* to, uint32_t count) {
 #define WF_CLONES
 #endif
 
-// sum (4, n) = A (4 rows of `depth`) B (depth, n)
-WF_CLONES void multiply_four_rows(float* sum, const float* a, const float* b, uint32_t n, uint32_t depth) {
-  for (uint32_t i = 0; i < 4 * n; ++i) sum[i] = 0;
-  for (uint32_t k = 0; k < depth; ++k) {
-    const float a0 = a[k], a1 = a[depth + k], a2 = a[2 * depth + k], a3 = a[3 * depth + k];
-    const float* row = b + k * n;
-    for (uint32_t j = 0; j < n; ++j) {
-      sum[j] += a0 * row[j];
-      sum[n + j] += a1 * row[j];
-      sum[2 * n + j] += a2 * row[j];
-      sum[3 * n + j] += a3 * row[j];
+// 16 columns at a time: a vector register of AVX-512, two of AVX2, four of SSE or NEON.
+typedef float Columns __attribute__((vector_size(64)));
+constexpr uint32_t columns = 16, rows_at_once = 8;
+
+// sum (8, n) = A (8, depth) B (depth, n); n is rounded up to whole vectors, b and sum are aligned to them.
+WF_CLONES void multiply_rows(float* sum, const float* a, const float* b, uint32_t n, uint32_t depth) {
+  for (uint32_t j = 0; j < n; j += columns) {
+    Columns d[rows_at_once] = {};
+    for (uint32_t k = 0; k < depth; ++k) {
+      const Columns row = *reinterpret_cast<const Columns*>(b + k * n + j);
+      for (uint32_t i = 0; i < rows_at_once; ++i) d[i] += a[i * depth + k] * row;
     }
+    for (uint32_t i = 0; i < rows_at_once; ++i) *reinterpret_cast<Columns*>(sum + i * n + j) = d[i];
   }
 }
 
@@ -150,13 +151,14 @@ void read_k_major(Reader r, const Operand& o, ElementType t, uint32_t rows, floa
     for (uint32_t u = 0; u < 2; ++u)
       widen(t, r.unit(o.k_major_unit(row, u)), to + (row * 2 + u) * per_unit, per_unit);
 }
-void read_mn_major(Reader r, const Operand& o, ElementType t, uint32_t rows, float* to) {
+void read_mn_major(Reader r, const Operand& o, ElementType t, uint32_t rows, float* to, uint32_t stride) {
   for (uint32_t k = 0; k < 16; ++k)
-    for (uint32_t u = 0; u < rows / 8; ++u) widen(t, r.unit(o.mn_major_unit(u, k)), to + k * rows + u * 8, 8);
+    for (uint32_t u = 0; u < rows / 8; ++u) widen(t, r.unit(o.mn_major_unit(u, k)), to + k * stride + u * 8, 8);
 }
-void transpose(const float* from, float* to, uint32_t rows, uint32_t columns) {
+// to (width, rows), rows `stride` apart, = from (rows, width)
+void transpose(const float* from, float* to, uint32_t rows, uint32_t width, uint32_t stride) {
   for (uint32_t i = 0; i < rows; ++i)
-    for (uint32_t j = 0; j < columns; ++j) to[j * rows + i] = from[i * columns + j];
+    for (uint32_t j = 0; j < width; ++j) to[j * stride + i] = from[i * width + j];
 }
 
 }  // namespace
@@ -166,9 +168,11 @@ void Cluster::execute_product(uint32_t warpgroup) {
   PendingProduct& op = wg.queue.front();
   const Product& p = op.product;
   const uint32_t depth = 32 / element_bytes(p.a), n = uint32_t(p.n);
+  const uint32_t padded = (n + columns - 1) / columns * columns;
   const Epoch self{warpgroup_agent(warpgroup), Time(wg.executed + 1)};
   Reader reader{*this, op.rank, {op.base.get(), self, self}};
-  thread_local static float a[64 * largest_k], b[256 * largest_k], raw[256 * largest_k], sum[4 * 256];
+  alignas(64) static thread_local float a[64 * largest_k], b[256 * largest_k], raw[256 * largest_k],
+      sum[rows_at_once * 256];
 
   if (p.a_in_registers) {
     // Register j of thread t holds 4 bytes of row t/32*16 + t%32/4 + j%2*8, from byte t%4*4 + j/2*16 of K.
@@ -180,31 +184,33 @@ void Cluster::execute_product(uint32_t warpgroup) {
               a + row * depth + (t % 4 * 4 + j / 2 * 16) / element_bytes(p.a), per_register);
       }
   } else if (p.a_mn_major) {
-    read_mn_major(reader, Operand(*this, p.a_descriptor), p.a, 64, raw);
-    transpose(raw, a, depth, 64);
+    read_mn_major(reader, Operand(*this, p.a_descriptor), p.a, 64, raw, 64);
+    transpose(raw, a, depth, 64, depth);
   } else {
     read_k_major(reader, Operand(*this, p.a_descriptor), p.a, 64, a);
   }
   if (p.b_mn_major) {
-    read_mn_major(reader, Operand(*this, p.b_descriptor), p.b, n, b);
+    read_mn_major(reader, Operand(*this, p.b_descriptor), p.b, n, b, padded);
   } else {
     read_k_major(reader, Operand(*this, p.b_descriptor), p.b, n, raw);
-    transpose(raw, b, n, depth);
+    transpose(raw, b, n, depth, padded);
   }
   if (p.negate_a != p.negate_b)
     for (uint32_t i = 0; i < 64 * depth; ++i) a[i] = -a[i];
 
   uint32_t* tile = op.accumulators->tile.data();  // (64, n)
   const bool integers = is_integer(p.a);
-  for (uint32_t row = 0; row < 64; row += 4, tile += 4 * n) {
-    multiply_four_rows(sum, a + row * depth, b, n, depth);
-    for (uint32_t i = 0; i < 4 * n; ++i) {
-      if (integers) {
-        tile[i] = (p.accumulate ? tile[i] : 0) + uint32_t(int32_t(sum[i]));
-      } else {
-        float d = sum[i];
-        if (p.accumulate) d += std::bit_cast<float>(tile[i]);
-        tile[i] = std::bit_cast<uint32_t>(d);
+  for (uint32_t first = 0; first < 64; first += rows_at_once) {
+    multiply_rows(sum, a + first * depth, b, padded, depth);
+    for (uint32_t row = 0; row < rows_at_once; ++row, tile += n) {
+      const float* from = sum + row * padded;
+      for (uint32_t i = 0; i < n; ++i) {
+        if (integers) {
+          tile[i] = (p.accumulate ? tile[i] : 0) + uint32_t(int32_t(from[i]));
+        } else {
+          const float d = p.accumulate ? from[i] + std::bit_cast<float>(tile[i]) : from[i];
+          tile[i] = std::bit_cast<uint32_t>(d);
+        }
       }
     }
   }
@@ -235,10 +241,16 @@ void wgmma(const Product& product, uint32_t* registers, const uint32_t* a_regist
   if (!(q.product == product))
     c.fail("the threads of a warpgroup issue different WGMMAs: " + c.name_of_thread(c.running()) +
            " differs from the first in type, N, descriptors or flags");
-  if (q.base != s.base) {  // operands must be visible to every thread that issues
-    auto both = std::make_shared<Clock>(*q.base);
-    for (size_t i = 0; i < both->size(); ++i) (*both)[i] = std::min((*both)[i], (*s.base)[i]);
-    q.base = std::move(both);
+  // Operands must be visible to every thread that issues: the product knows what all of them know.
+  if (s.base != q.base && s.base != q.seen) {
+    q.seen = s.base;
+    if (covers(*q.base, *s.base)) {
+      q.base = s.base;
+    } else if (!covers(*s.base, *q.base)) {
+      auto both = std::make_shared<Clock>(*q.base);
+      for (size_t i = 0; i < both->size(); ++i) (*both)[i] = std::min((*both)[i], (*s.base)[i]);
+      q.base = std::move(both);
+    }
   }
   ++s.issued;
   if (product.a_in_registers) {
@@ -258,11 +270,12 @@ void wgmma(const Product& product, uint32_t* registers, const uint32_t* a_regist
       q.accumulators->n = uint32_t(product.n);
       q.accumulators->tile.resize(64 * size_t(product.n));
     }
-    for (int i = 0; i < product.n / 2; ++i) {
-      q.accumulators->tile[size_t(accumulator_row(int(t), i) * product.n + accumulator_column(int(t), i))] =
-          registers[i];
-      registers[i] = 0x7FFFFFFF;  // NaN: reading an accumulator before wgmma_wait must show
-    }
+    if (product.accumulate)
+      for (int i = 0; i < product.n / 2; ++i)
+        q.accumulators->tile[size_t(accumulator_row(int(t), i) * product.n + accumulator_column(int(t), i))] =
+            registers[i];
+    // NaN: reading an accumulator before wgmma_wait must show.
+    std::fill_n(registers, product.n / 2, 0x7FFFFFFFu);
     flight = s.in_flight.insert(s.in_flight.end(), {registers, q.accumulators, 0});
   } else if (!q.accumulators) {
     q.accumulators = flight->accumulators;
