@@ -1,4 +1,5 @@
-// What the emulator reports: for each misuse a small kernel that commits it, and the words that a kernel's author needs.
+// What the emulator reports: for each misuse a small kernel that commits it, and the words that a kernel's
+// author needs.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -125,8 +126,10 @@ TEST(EmulatorReports, MissingProxyFence) {
   const auto kernel = [&](bool fence) {
     return [&t, fence] {
       const Tile<Square> tile{dynamic_shared()};
-      for (int i = thread_id(); i < 64 * 8; i += 128) store_shared(tile.element(i / 8, i % 8 * 8), uint64_t{0});
-      for (int i = thread_id(); i < 64 * 8; i += 128) store_shared(tile.element(i / 8, i % 8 * 8) + 8, uint64_t{0});
+      for (int i = thread_id(); i < 64 * 8; i += 128)
+        store_shared(tile.element(i / 8, i % 8 * 8), uint64_t{0});
+      for (int i = thread_id(); i < 64 * 8; i += 128)
+        store_shared(tile.element(i / 8, i % 8 * 8) + 8, uint64_t{0});
       if (fence) fence_async_shared();
       block_sync();
       if (thread_id() == 0) {
@@ -165,8 +168,10 @@ TEST(EmulatorReports, RacesBetweenThreads) {
 
 TEST(EmulatorReports, DivergenceAtAlignedInstructions) {
   const std::string text = find(one, [] {
-    if (lane_id() < 16) named_sync(1, 128);
-    else shuffle(1, 0);
+    if (lane_id() < 16)
+      named_sync(1, 128);
+    else
+      shuffle(1, 0);
   });
   EXPECT_SAYS(text, "diverge");
   EXPECT_SAYS(text, "named_sync");
@@ -190,7 +195,8 @@ TEST(EmulatorReports, NamedBarriers) {
 }
 
 TEST(EmulatorReports, Addresses) {
-  EXPECT_SAYS(find(one, [] { load_shared<uint32_t>(dynamic_shared() + 16384); }), "outside the block's shared memory");
+  EXPECT_SAYS(find(one, [] { load_shared<uint32_t>(dynamic_shared() + 16384); }),
+              "outside the block's shared memory");
   EXPECT_SAYS(find(one, [] { load_shared<uint32_t>(dynamic_shared() + 2); }), "misaligned");
   EXPECT_SAYS(find(one,
                    [] {
@@ -246,8 +252,10 @@ struct Multiply {
     uint32_t fragment[4] = {};
     if (thread_id() < threads) {
       if (fence) wgmma_fence();
-      if (from_registers) wgmma<Op>(d, fragment, b.descriptor(), false);
-      else wgmma<Op>(d, a.descriptor(), b.descriptor(), false);
+      if (from_registers)
+        wgmma<Op>(d, fragment, b.descriptor(), false);
+      else
+        wgmma<Op>(d, a.descriptor(), b.descriptor(), false);
       wgmma_commit();
       if (touch_a) fragment[1] = 1;
       if (wait) wgmma_wait<0>();
@@ -361,8 +369,10 @@ TEST(EmulatorReports, RelaxedArrivalPublishesNoWrites) {
   const auto kernel = [](bool release) {
     return [release] {
       store_shared(dynamic_shared() + uint32_t(thread_id()) * 4, thread_id());
-      if (release) cluster_arrive<Order::release>();
-      else cluster_arrive<Order::relaxed>();
+      if (release)
+        cluster_arrive<Order::release>();
+      else
+        cluster_arrive<Order::relaxed>();
       cluster_wait();
       load_cluster<int>(map_shared(dynamic_shared() + uint32_t(thread_id()) * 4, 1 - cluster_rank()));
       cluster_sync();
@@ -373,7 +383,8 @@ TEST(EmulatorReports, RelaxedArrivalPublishesNoWrites) {
 }
 
 TEST(EmulatorReports, WrongClusterSize) {
-  EXPECT_SAYS(find({.blocks = 3, .threads = 128, .cluster = 2}, [] {}), "3 blocks are no multiple of the cluster of 2");
+  EXPECT_SAYS(find({.blocks = 3, .threads = 128, .cluster = 2}, [] {}),
+              "3 blocks are no multiple of the cluster of 2");
   EXPECT_SAYS(find(one,
                    [] {
                      const Barrier b{dynamic_shared()};
@@ -417,14 +428,15 @@ TEST(EmulatorReports, RaceBetweenBlocks) {
 TEST(EmulatorSchedules, SameSeedSameRun) {
   const auto order = [](uint64_t seed) {
     std::vector<int> seen;
-    EXPECT_EQ(report({.blocks = 3, .threads = 64, .shared_bytes = 1024},
-                     [&] {
-                       for (int i = 0; i < 20; ++i) {
-                         store_shared(dynamic_shared() + uint32_t(thread_id()) * 16, i);
-                         seen.push_back(block_id() * 64 + thread_id());
-                       }
-                     },
-                     seed),
+    EXPECT_EQ(report(
+                  {.blocks = 3, .threads = 64, .shared_bytes = 1024},
+                  [&] {
+                    for (int i = 0; i < 20; ++i) {
+                      store_shared(dynamic_shared() + uint32_t(thread_id()) * 16, i);
+                      seen.push_back(block_id() * 64 + thread_id());
+                    }
+                  },
+                  seed),
               "");
     return seen;
   };

@@ -31,6 +31,7 @@ layout::hardware::SharedAccess read_access(const std::string& name);
 void add_banks_command(CLI::App& app);
 void add_tma_command(CLI::App& app);
 void add_wgmma_command(CLI::App& app);
+void add_chain_command(CLI::App& app);
 void add_synthesise_command(CLI::App& app);
 
 }  // namespace warpfold::cli::layout_tool

@@ -19,6 +19,7 @@ int layout_main(int argc, char** argv) {
   add_banks_command(app);
   add_tma_command(app);
   add_wgmma_command(app);
+  add_chain_command(app);
   add_synthesise_command(app);
   try {
     app.parse(argc, argv);

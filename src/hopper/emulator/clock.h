@@ -42,8 +42,8 @@ struct Access {
   }
 };
 
-// Joins shared clocks. Threads that knew the same and learn the same ask one after another, so recent answers are kept:
-// that saves the work and keeps their clocks one object.
+// Joins shared clocks. Threads that knew the same and learn the same ask one after another, so recent answers
+// are kept: that saves the work and keeps their clocks one object.
 class ClockJoiner {
  public:
   SharedClock operator()(const SharedClock& a, const SharedClock& b) {

@@ -101,7 +101,7 @@ struct PendingProduct {
   uint32_t rank;
   std::vector<uint32_t> a_registers;  // (128, 4) words
   std::shared_ptr<Accumulators> accumulators;
-  uint32_t threads = 0;  // that have issued it
+  uint32_t threads = 0;    // that have issued it
   SharedClock base, seen;  // what every one of them knew; the last thread's clock that was compared
 };
 

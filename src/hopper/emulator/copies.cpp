@@ -76,8 +76,10 @@ void round_to_tf32(uint8_t* row, uint32_t bytes) {
   for (uint32_t i = 0; i < bytes; i += 4) {
     uint32_t bits;
     std::memcpy(&bits, row + i, 4);
-    if ((bits & 0x7FFFFFFF) > 0x7F800000) bits = 0x7FFFE000;
-    else bits = (bits + 0xFFF + (bits >> 13 & 1)) & 0xFFFFE000;
+    if ((bits & 0x7FFFFFFF) > 0x7F800000)
+      bits = 0x7FFFE000;
+    else
+      bits = (bits + 0xFFF + (bits >> 13 & 1)) & 0xFFFFE000;
     std::memcpy(row + i, &bits, 4);
   }
 }

@@ -153,7 +153,8 @@ void read_k_major(Reader r, const Operand& o, ElementType t, uint32_t rows, floa
 }
 void read_mn_major(Reader r, const Operand& o, ElementType t, uint32_t rows, float* to, uint32_t stride) {
   for (uint32_t k = 0; k < 16; ++k)
-    for (uint32_t u = 0; u < rows / 8; ++u) widen(t, r.unit(o.mn_major_unit(u, k)), to + k * stride + u * 8, 8);
+    for (uint32_t u = 0; u < rows / 8; ++u)
+      widen(t, r.unit(o.mn_major_unit(u, k)), to + k * stride + u * 8, 8);
 }
 // to (width, rows), rows `stride` apart, = from (rows, width)
 void transpose(const float* from, float* to, uint32_t rows, uint32_t width, uint32_t stride) {

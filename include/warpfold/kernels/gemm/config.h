@@ -100,6 +100,12 @@ struct Config : TileType {
   static constexpr int boxes = row_blocks * boxes_across;  // of one warpgroup and tile
   static constexpr int buffers = boxes > 1 ? 2 : 1;
 
+  // Thread t of a warpgroup gives the address of this row and column of each 16 x 16 patch of a box to
+  // stmatrix (and to ldmatrix for C): the four 8 x 8 matrices are the patch's quarters, as the accumulator
+  // fragment holds them.
+  static constexpr int patch_row(int t) { return t / 32 * 16 + t % 16; }
+  static constexpr int patch_column(int t) { return t % 32 / 16 * 8; }
+
   // Arrivals that end a phase: `full` the producer and the bytes; `empty` one of each reading warp.
   static constexpr int full_bytes = ATile::bytes + BTile::bytes;
   static constexpr int empty_arrivals = 4 * owners * cluster;

@@ -99,10 +99,10 @@ struct Epilogue {
   // 16 x 16 patch.
   WF_ATOM void write_box(Box box, const float* v, int first_row, int first_column) const {
     const bool with_tail = output.tail() != output.n && first_column + Config::Box::across > output.tail();
-    const int lane = hopper::lane_id(), row = hopper::warp_id() % 4 * 16 + lane % 16;
+    const int t = hopper::thread_id() % 128;
     WF_UNROLL
     for (int x = 0; x < Config::Box::across; x += 16, v += 8) {
-      const uint32_t address = box.element(row, x + lane / 16 * 8);
+      const uint32_t address = box.element(Config::patch_row(t), x + Config::patch_column(t));
       float d[8];
       WF_UNROLL
       for (int i = 0; i < 8; ++i) d[i] = scaling.alpha * v[i];
