@@ -33,8 +33,8 @@ enum class Reason : uint8_t {
   lossy,            // n = extent before, N, d, index met not exactly once, 1 if repeated, nearest strides that tile
   lossy_broadcast,  // n = N
   // Inverses
-  left_inverse_chain,     // n = stride before, N before, stride
-  left_inverse_negative,  // n = stride
+  left_inverse_none,      // n = index, its offset; witness = its coordinate
+  left_inverse_negative,  // n = stride; witness = a coordinate with this offset
   no_coordinate,          // n = offset, rest
   // Recast
   recast_split,     // n = mode, size, stride, ratio
@@ -165,11 +165,13 @@ constexpr Text sentence(const Why& why) {
         t << "; stride " << n[5] + n[6] << " tiles";
       break;
     case Reason::lossy_broadcast: t << "lossy: mode " << n[0] << ":0 of the tile meets index 0 " << n[0] << " times"; break;
-    case Reason::left_inverse_chain:
-      t << "no left inverse of this form: after mode " << n[1] << ':' << n[0] << " the stride " << n[2]
-        << " is not a multiple of " << n[0] << " of at least " << n[0] * n[1];
+    case Reason::left_inverse_none:
+      t << "no left inverse: no layout takes back all offsets up to " << n[1] << ", the offset at " << why.witness;
       break;
-    case Reason::left_inverse_negative: t << "no left inverse: stride " << n[0] << " is not positive"; break;
+    case Reason::left_inverse_negative:
+      t << "no left inverse: at coordinate " << why.witness << " the offset is " << n[0]
+        << ", and no layout has an index below 0";
+      break;
     case Reason::no_coordinate: t << "no coordinate has offset " << n[0] << ": " << n[1] << " is left over"; break;
     case Reason::recast_split:
       t << "cannot recast: mode " << n[0] << ", " << n[1] << ':' << n[2] << ", does not split into groups of " << n[3];
