@@ -70,6 +70,7 @@ struct Why {
   int64_t n[8] = {};
   IntTuple witness;  // a coordinate at which the answer would be wrong
 
+  WF_HD constexpr bool none() const { return reason == Reason::none; }
   constexpr bool operator==(const Why&) const = default;
 };
 

@@ -48,8 +48,8 @@ std::string print(const T& value) {
 }
 
 // Prints the value, or ends the command with the reason.
-template <class T>
-const T& answer(const layout::Verdict<T>& verdict) {
+template <class T, class W>
+const T& answer(const layout::Verdict<T, W>& verdict) {
   if (!verdict.ok()) throw CommandError{1, std::string(verdict.reason().view())};
   return verdict.value;
 }
