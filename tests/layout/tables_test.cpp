@@ -231,7 +231,7 @@ TEST(Tables, Division) {
   EXPECT_EQ(divide(read("24:1"), read("4:2")).grade, Grade::exact);
   EXPECT_EQ(divide(read("19:1"), read("4:2")).grade, Grade::padded);
   EXPECT_EQ(text(divide(read("40:1"), read("(4,2):(1,10)"))),
-            "lossy: the tile's extent 4 does not divide the stride 10 of its mode 2:10, so index 8 is missed; strides 4 "
+            "lossy: the tile's extent 4 does not divide the stride 10 of its mode 2:10, so 8 indices from 8 to 39 are missed; strides 4 "
             "and 20 tile");
   // 12 tiles of 32: by mode, and with the tile's own layout over a column-major matrix
   EXPECT_EQ(text(divide_modes(read("(12,32):(1,12)"), read("(4,8):(1,1)"), Form::zipped)),

@@ -56,6 +56,9 @@ const T& answer(const layout::Verdict<T, W>& verdict) {
 
 std::string_view grade_name(layout::Grade grade);
 
+// The indices that a lossy division misses or repeats, each written after `separator`; at most 64, then "...".
+std::string list_lost(const layout::Why& lossy, std::string_view separator, bool& complete);
+
 void add_algebra_commands(CLI::App& app);
 void add_explain_command(CLI::App& app);
 void add_draw_command(CLI::App& app);
