@@ -70,6 +70,8 @@ TEST(LayoutCli, Refusals) {
             "gives 7\n");
   EXPECT_EQ(run({"equal", "4:1", "(2,2):(1,3)"}).exit_code, 1);
   EXPECT_EQ(run({"divide", "40:1", "(4,2):(1,10)"}).exit_code, 1);
+  EXPECT_NE(run({"divide", "40:1", "(4,2):(1,10)"}).err.find("\nindices: 8 9 18 19 28 29 38 39\n"), std::string::npos);
+  EXPECT_NE(run({"divide", "400:1", "(4,2):(1,10)"}).err.find("68 69 78 79 88 89 98 99"), std::string::npos);
   EXPECT_EQ(run({"recognise", "0", "4", "3", "2", "1", "5"}).exit_code, 1);
 }
 
@@ -133,7 +135,7 @@ TEST(LayoutCli, BatchLines) {
   EXPECT_EQ(batch(R"json({"id":5,"op":"equal","a":"4:1","b":"(2,2):(1,2)"})json"), "{\"id\":5,\"ok\":true,\"equal\":true}\n");
   EXPECT_EQ(batch(R"json({"id":6,"op":"left_inverse","a":"(4,2):(1,5)"})json"),
             "{\"id\":6,\"ok\":true,\"layout\":\"(5,2):(1,4)\",\"verdict\":\"exact\"}\n");
-  EXPECT_NE(batch(R"json({"id":9,"op":"divide","a":"40:1","b":"(4,2):(1,10)"})json").find(R"json("witness":[8])json"),
+  EXPECT_NE(batch(R"json({"id":9,"op":"divide","a":"40:1","b":"(4,2):(1,10)"})json").find(R"json("witness":[8,9,18,19,28,29,38,39]})json"),
             std::string::npos);
   EXPECT_NE(batch(R"json({"id":10,"op":"compose","a":"(4,6):(6,1)","b":"(3,8):(1,3)"})json")
                 .find(R"json("flat":"(4,6):(6,1)"})json"),
@@ -141,6 +143,15 @@ TEST(LayoutCli, BatchLines) {
   EXPECT_EQ(batch("not json\n", 2), "{\"id\":null,\"ok\":false,\"reason\":\"line 1 is no JSON object\"}\n");
   EXPECT_NE(batch(R"json({"id":7,"op":"coalesce","a":"(4,6:(1,4)"})json").find("column 5"), std::string::npos);
   EXPECT_NE(batch(R"json({"id":8,"op":"complement","a":"4:1","m":18446744073709551615})json").find("overflow"), std::string::npos);
+}
+
+TEST(LayoutCli, BatchSurvivesHostileLines) {
+  const std::string deep(200000, '['), shut(200000, ']');
+  EXPECT_EQ(batch("{\"id\":" + deep + shut + R"(,"op":"coalesce","a":"4:1"})"),
+            "{\"id\":null,\"ok\":false,\"reason\":\"field \\\"id\\\" must be a number or a text\"}\n");
+  EXPECT_EQ(batch(deep + "\n", 2), "{\"id\":null,\"ok\":false,\"reason\":\"line 1 is no JSON object\"}\n");
+  EXPECT_NE(batch(R"({"id":1,"op":"coalesce","a":")" + std::string(300000, '(') + "\"}").find("column 300001"), std::string::npos);
+  EXPECT_EQ(batch("{\"op\":\"eval\",\"a\":\"\xff:1\"}\n", 2).find("{\"id\":null,\"ok\":false"), 0u);
 }
 
 }  // namespace

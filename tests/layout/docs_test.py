@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Is docs/layouts.md current? docs_test.py WARPFOLD_LAYOUT DOCS: runs every command of its console blocks, compares the
+"""Is docs/layouts.md current? docs_test.py WARPFOLD DOCS: runs every command of its console blocks, compares the
 output, and draws its pictures again."""
 import filecmp
 import pathlib
@@ -13,7 +13,7 @@ errors = commands = 0
 for block in (docs / "layouts.md").read_text().split("```console\n")[1:]:
     for part in ("\n" + block.split("```")[0]).split("\n$ warpfold layout ")[1:]:
         command, _, expected = part.partition("\n")
-        run = subprocess.run([tool, *shlex.split(command)], text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        run = subprocess.run([tool, "layout", *shlex.split(command)], text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         commands += 1
         if run.stdout.strip() != expected.strip():
             errors += 1

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Differential test against pycute: usage pycute_test.py WARPFOLD_LAYOUT [pairs].
+"""Differential test against pycute: usage pycute_test.py WARPFOLD [pairs].
 
 Random layouts go to both. Where the answers differ as functions, brute force decides, and Warpfold must be right:
 an accepted layout has the function asked for, and a refusal means that no layout refining B's modes has it. Prints
@@ -157,7 +157,7 @@ def main():
         line = {"id": i, "op": op, "a": text(*a)}
         line.update({"m": b} if op == "complement" else {"b": text(*b)})
         lines.append(json.dumps(line))
-    out = subprocess.run([tool, "batch"], input="\n".join(lines), capture_output=True, text=True, check=True).stdout
+    out = subprocess.run([tool, "layout", "batch"], input="\n".join(lines), capture_output=True, text=True, check=True).stdout
     tally, examples, wrong = Counter(), {}, []
     for (i, op, a, b), line in zip(todo, out.splitlines()):
         answer = json.loads(line)

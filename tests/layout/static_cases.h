@@ -20,6 +20,10 @@ static_assert(column_major("(4,(2,3))"_tuple) == "(4,(2,3)):(1,(4,8))"_layout);
 static_assert(row_major("(4,(2,3))"_tuple) == "(4,(2,3)):(6,(3,1))"_layout);
 static_assert(!parse_layout("(4,8):(1,4").ok() && !parse_layout("4:99999999999999999999").ok());
 
+static_assert(floor_mod(int64_lowest, 3) == 1 && floor_mod(int64_lowest + 1, int64_largest) == 0, "no wrapped product");
+static_assert(!make_swizzle(1, 1, int64_lowest).ok());
+static_assert(require(compose("(6917529027641081856,1):(0,1)"_layout, "2:-9223372036854775806"_layout)) == "2:-2"_layout);
+
 // Canonical form and equality
 static_assert(coalesce("(2,(1,6)):(1,(6,2))"_layout) == "12:1"_layout);
 static_assert(coalesce_extended("(4,1):(1,0)"_layout) == "(4,1):(1,0)"_layout);
@@ -60,6 +64,8 @@ static_assert(require(raked_product("(2,5):(5,1)"_layout, "(3,4):(1,3)"_layout))
 // Inverses, vectors, recast, slices
 static_assert(right_inverse("(4,8):(8,1)"_layout) == "(8,4):(4,1)"_layout);
 static_assert(require(left_inverse("(4,2):(1,5)"_layout)) == "(5,2):(1,4)"_layout);
+static_assert(require(left_inverse("(2,2):(3,5)"_layout)) == "(2,4,2):(0,1,3)"_layout);
+static_assert(left_inverse("(2,3,2):(5,3,29)"_layout).why.reason == Reason::left_inverse_none);
 static_assert(require(coordinate_of_offset("(3,2,3,2):(1,6,15,45)"_layout, 15)) == "(0,0,1,0)"_tuple);
 static_assert(nullspace("(4,2,3):(0,1,0)"_layout) == "(4,3):(1,8)"_layout);
 static_assert(max_common_vector("(2,3):(1,2)"_layout, "6:1"_layout) == 6 &&

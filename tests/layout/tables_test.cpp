@@ -231,7 +231,7 @@ TEST(Tables, Division) {
   EXPECT_EQ(divide(read("24:1"), read("4:2")).grade, Grade::exact);
   EXPECT_EQ(divide(read("19:1"), read("4:2")).grade, Grade::padded);
   EXPECT_EQ(text(divide(read("40:1"), read("(4,2):(1,10)"))),
-            "lossy: the tile's extent 4 does not divide the stride 10 of its mode 2:10, so index 8 is missed; strides 4 "
+            "lossy: the tile's extent 4 does not divide the stride 10 of its mode 2:10, so 8 indices from 8 to 39 are missed; strides 4 "
             "and 20 tile");
   // 12 tiles of 32: by mode, and with the tile's own layout over a column-major matrix
   EXPECT_EQ(text(divide_modes(read("(12,32):(1,12)"), read("(4,8):(1,1)"), Form::zipped)),
@@ -284,15 +284,13 @@ TEST(Tables, Inverses) {
   EXPECT_EQ(text(left_inverse(read("(4,2):(1,5)"))), "(5,2):(1,4)");
   EXPECT_EQ(text(left_inverse(read("(4,2):(1,8)"))), "(8,2):(1,4)");
   EXPECT_EQ(text(left_inverse(read("(128,160):(65536,1)"))), "(65536,128):(128,1)");
-  EXPECT_FALSE(left_inverse(read("(2,2):(2,3)")).ok());
   EXPECT_EQ(text(nullspace(read("(4,2,3):(0,1,0)"))), "(4,3):(1,8)");
 }
 
-// Offset 15 in rows with gaps: the largest stride takes its digit first, although 6 does not divide 15 and no layout
-// is the inverse.
+// Offset 15 in rows with gaps: the largest stride takes its digit first, although 6 does not divide 15.
 TEST(Tables, OffsetToCoordinate) {
   const Layout nhwc = read("(3,2,3,2):(1,6,15,45)");  // (c, w, h, n)
-  EXPECT_FALSE(left_inverse(nhwc).ok());
+  EXPECT_EQ(text(left_inverse(nhwc)), "(3,2,5,3):(1,0,3,12)");
   EXPECT_EQ(text(coordinate_of_offset(nhwc, 15)), "(0,0,1,0)");
   EXPECT_EQ(text(coordinate_of_offset(nhwc, 3)), "no coordinate has offset 3: 1 is left over");
   for (int64_t x = 0; x < nhwc.size(); ++x) EXPECT_EQ(nhwc.index(*coordinate_of_offset(nhwc, nhwc(x))), x);

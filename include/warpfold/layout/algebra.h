@@ -2,6 +2,7 @@
 #pragma once
 
 #include "warpfold/layout/gf2.h"
+#include "warpfold/layout/left_inverse.h"
 #include "warpfold/layout/permutation.h"
 #include "warpfold/layout/product.h"
 #include "warpfold/layout/recast.h"

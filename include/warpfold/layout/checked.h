@@ -56,8 +56,9 @@ WF_HD constexpr int64_t floor_div(int64_t a, int64_t b) {
 
 // a - b * floor(a / b), in [0, b), for b > 0.
 WF_HD constexpr int64_t floor_mod(int64_t a, int64_t b) {
-  if (a >= 0 && a < b) return a;
-  return a - b * floor_div(a, b);
+  if (a >= 0) return a < b ? a : a - b * divide_positive(a, b);
+  const int64_t below = -1 - a;  // b * floor_div(a, b) need not fit
+  return b - 1 - (below - b * divide_positive(below, b));
 }
 
 // The smallest q with q * b >= a, for a >= 0, b > 0.

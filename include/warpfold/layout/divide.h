@@ -3,9 +3,10 @@
 //
 // (B,B*) meets every index of A once iff B has a complement, so the grade is
 //   exact   the offsets of A, each as often as in A;
-//   padded  |A| rounds up to whole tiles: indices from |A| on lie outside, the caller predicates;
-// and a tile that would miss or repeat elements is refused as lossy, with the first such index and the nearest
-// strides that tile. A tile that A cannot follow is refused by the composition.
+//   padded  |A| rounds up to whole tiles: the indices from |A| to the size of A/B lie outside (by mode: of each mode),
+//           the caller predicates;
+// and a tile that would miss or repeat elements is refused as lossy, with these indices (lost_indices) and the
+// nearest strides that tile. A tile that A cannot follow is refused by the composition.
 #pragma once
 
 #include "warpfold/layout/complement.h"
@@ -35,9 +36,16 @@ WF_HD constexpr Why why_lossy(const Layout& tile, int64_t m) {
       if (!checked_mul(n, d, extent)) return because(Reason::offset_overflow, i, n + 1, d);
       continue;
     }
-    Why why = because(Reason::lossy, extent, n, d, d < extent ? d : extent * (d / extent));
-    why.n[4] = d < extent;
-    const int64_t target = i + 1 < sorted.leaves() ? sorted.stride[i + 1] : m;
+    const bool last = i + 1 == sorted.leaves();
+    const int64_t target = last ? m : sorted.stride[i + 1];
+    int64_t tile_size = int64_largest, limit = target;
+    const bool fits = checked_mul(n, d, tile_size);
+    if (last && tile_size > m) limit = tile_size;
+    if (!last && fits && tile_size <= target) limit -= target % tile_size;
+    LostIndices lost{extent, n, d, limit};
+    if (lost.limit <= lost.first()) lost.limit = lost.first() + 1;
+    Why why = because(Reason::lossy, extent, n, d, lost.limit);
+    why.n[4] = lost.count();
     int64_t block = 0;
     if (checked_mul(extent, n, block) && divides(block, target)) {
       const int64_t whole = target / block, near = d / extent;
@@ -104,6 +112,11 @@ WF_HD constexpr Verdict<Layout> logical_divide(const Layout& a, const Layout& b)
 }
 
 }  // namespace detail
+
+// The indices that a lossy verdict is about; for a division by mode those of mode n[7] - 1.
+WF_HD constexpr LostIndices lost_indices(const Why& lossy) {
+  return {lossy.n[0], lossy.n[1], lossy.n[2], lossy.n[3]};
+}
 
 // By one tile over all of A.
 WF_HD constexpr Verdict<Layout> divide(const Layout& a, const Layout& b, Form form = Form::logical) {

@@ -2,8 +2,7 @@
 //
 // right_inverse R: L(R(i)) = i for i in [0, |R|). Of the modes of the coalesced L, those that continue the running
 //   extent 1, N_0, N_0*N_1, ... in order of stride; R's strides are their places in L.
-// left_inverse J:  J(L(i)) = i for every index i. Needs a chain of strides d_(k-1) | d_k, N_(k-1)*d_(k-1) <= d_k, as
-//   then the digits of the offset in the radix d_0, d_1/d_0, ... are the coordinates.
+// The left inverse, J(L(i)) = i, is in left_inverse.h.
 #pragma once
 
 #include "warpfold/layout/composition.h"
@@ -12,8 +11,7 @@ namespace warpfold::layout {
 
 namespace detail {
 
-// The modes of coalesced l sorted by (stride, size); stride of the result = place of the mode in the index of l,
-// `from` its stride in l.
+// The modes of coalesced l sorted by stride; place = what one step along the mode adds to the index.
 struct SortedPlaces {
   Layout sorted;
   int64_t place[max_leaves] = {};
@@ -55,35 +53,8 @@ WF_HD constexpr Layout right_inverse(const Layout& l) {
   return detail::from_modes(modes, count);
 }
 
-WF_HD constexpr Verdict<Layout> left_inverse(const Layout& l) {
-  const detail::SortedPlaces s = detail::sort_places(l);
-  Layout modes;
-  int count = 0;
-  const auto emit = [&](int64_t size, int64_t step) {
-    if (size == 1) return;
-    modes.shape[count] = size;
-    modes.stride[count++] = step;
-  };
-  for (int i = 0; i < s.count; ++i) {
-    const int64_t d = s.sorted.stride[i];
-    if (d <= 0) return refuse<Layout>(because(Reason::left_inverse_negative, d));
-    if (i == 0) {
-      emit(d, 0);
-      continue;
-    }
-    const int64_t before = s.sorted.stride[i - 1], n = s.sorted.shape[i - 1];
-    int64_t extent = 0;
-    if (!divides(before, d) || !checked_mul(n, before, extent) || extent > d)
-      return refuse<Layout>(because(Reason::left_inverse_chain, before, n, d));
-    if (count + 2 > max_leaves) return refuse<Layout>(because(Reason::too_many_modes, max_leaves));
-    emit(d / before, s.place[i - 1]);
-  }
-  if (s.count > 0) emit(s.sorted.shape[s.count - 1], s.place[s.count - 1]);
-  return checked(detail::from_modes(modes, count));
-}
-
-// The coordinate with this offset, the largest stride taking its digit first. Also for layouts without an inverse
-// layout, such as rows with gaps; right whenever each stride exceeds what the smaller ones reach together.
+// The coordinate with this offset, the largest stride taking its digit first. Also for layouts without a
+// left inverse; right whenever each stride exceeds what the smaller ones reach together.
 WF_HD constexpr Verdict<IntTuple> coordinate_of_offset(const Layout& l, int64_t offset) {
   IntTuple c;
   c.profile = l.profile;

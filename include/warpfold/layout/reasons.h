@@ -30,11 +30,11 @@ enum class Reason : uint8_t {
   complement_chain,  // n = N, d of the mode before, N, d of the mode
   complement_size,   // n = N, d of the last mode, M, N*d
   // Division
-  lossy,            // n = extent before, N, d, index met not exactly once, 1 if repeated, nearest strides that tile
+  lossy,            // n = as in LostIndices: extent, N, d, limit; how many, nearest strides that tile
   lossy_broadcast,  // n = N
   // Inverses
-  left_inverse_chain,     // n = stride before, N before, stride
-  left_inverse_negative,  // n = stride
+  left_inverse_none,      // n = index, its offset; witness = its coordinate
+  left_inverse_negative,  // n = stride; witness = a coordinate with this offset
   no_coordinate,          // n = offset, rest
   // Recast
   recast_split,     // n = mode, size, stride, ratio
@@ -65,11 +65,54 @@ enum class Grade : uint8_t {
   padded,  // covers more than was asked: the caller predicates
 };
 
+// The indices below `limit` that a tile misses or repeats, as far as its first mode N:d that breaks the chain decides:
+// up to the copies of N*d that fit below the stride of the tile's next mode; for the last mode, up to the size
+// divided, but at least one whole tile. The modes before it, with their rest, cover [0, extent) once.
+//   extent <= d  copies of [0, extent) are laid from 0 on while they fit below d, and the whole is repeated every d:
+//                y is missed when y mod d >= extent * floor(d / extent);
+//   extent > d   the N copies of [0, extent) that start every d overlap: y is met again when some j in [1, N) has
+//                j*d <= y < (j-1)*d + extent.
+struct LostIndices {
+  int64_t extent, size, stride, limit;
+
+  WF_HD constexpr bool repeated() const { return stride < extent; }
+  WF_HD constexpr int64_t first() const { return repeated() ? stride : extent * (stride / extent); }
+  // The next one after y, or -1.
+  WF_HD constexpr int64_t next(int64_t y) const {
+    if (++y < first()) return first();
+    const int64_t turn = y / stride, start = turn * stride;
+    if (!repeated()) {
+      if (y - start < first()) y = first() < limit - start ? start + first() : limit;
+    } else if (turn >= size) {
+      if (y - start + (turn - size) * stride >= extent - 2 * stride) return -1;
+    } else if (y - start >= extent - stride) {
+      if (turn + 1 >= size) return -1;
+      y = stride < limit - start ? start + stride : limit;
+    }
+    return y < limit ? y : -1;
+  }
+  WF_HD constexpr int64_t count() const {
+    if (!repeated())
+      return limit / stride * (stride - first()) + (limit % stride > first() ? limit % stride - first() : 0);
+    const int64_t runs = (limit - 1) / stride < size - 1 ? (limit - 1) / stride : size - 1;
+    if (extent - stride >= stride) return last() - stride + 1;
+    return runs * (extent - stride) - (runs * stride + (extent - stride) - 1 - last());
+  }
+  WF_HD constexpr int64_t last() const {
+    const int64_t top = limit - 1;
+    if (!repeated()) return top % stride >= first() ? top : top - top % stride - 1;
+    const int64_t runs = top / stride < size - 1 ? top / stride : size - 1;
+    const int64_t from = runs * stride, length = extent - stride;
+    return length - 1 < top - from ? from + length - 1 : top;
+  }
+};
+
 struct Why {
   Reason reason = Reason::none;
   int64_t n[8] = {};
   IntTuple witness;  // a coordinate at which the answer would be wrong
 
+  WF_HD constexpr bool none() const { return reason == Reason::none; }
   constexpr bool operator==(const Why&) const = default;
 };
 
@@ -156,20 +199,29 @@ constexpr Text sentence(const Why& why) {
       t << "no complement: " << n[0] << '*' << n[1] << " = " << n[3] << " of mode " << n[0] << ':' << n[1]
         << " does not divide " << n[2];
       break;
-    case Reason::lossy:
+    case Reason::lossy: {
+      const LostIndices lost{n[0], n[1], n[2], n[3]};
       t << "lossy: the tile's extent " << n[0] << " does not divide the stride " << n[2] << " of its mode " << n[1] << ':'
-        << n[2] << ", so index " << n[3] << (n[4] != 0 ? " is met twice" : " is missed");
+        << n[2] << ", so ";
+      if (n[4] == 1)
+        t << "index " << lost.first() << " is ";
+      else
+        t << n[4] << " indices from " << lost.first() << " to " << lost.last() << " are ";
+      t << (lost.repeated() ? "met more than once" : "missed");
       if (n[5] > 0 && n[6] > 0)
         t << "; strides " << n[5] << " and " << n[6] << " tile";
       else if (n[5] > 0 || n[6] > 0)
         t << "; stride " << n[5] + n[6] << " tiles";
       break;
-    case Reason::lossy_broadcast: t << "lossy: mode " << n[0] << ":0 of the tile meets index 0 " << n[0] << " times"; break;
-    case Reason::left_inverse_chain:
-      t << "no left inverse of this form: after mode " << n[1] << ':' << n[0] << " the stride " << n[2]
-        << " is not a multiple of " << n[0] << " of at least " << n[0] * n[1];
+    }
+    case Reason::lossy_broadcast: t << "lossy: mode " << n[0] << ":0 of the tile meets every index " << n[0] << " times"; break;
+    case Reason::left_inverse_none:
+      t << "no left inverse: no layout takes back all offsets up to " << n[1] << ", the offset at " << why.witness;
       break;
-    case Reason::left_inverse_negative: t << "no left inverse: stride " << n[0] << " is not positive"; break;
+    case Reason::left_inverse_negative:
+      t << "no left inverse: at coordinate " << why.witness << " the offset is " << n[0]
+        << ", and no layout has an index below 0";
+      break;
     case Reason::no_coordinate: t << "no coordinate has offset " << n[0] << ": " << n[1] << " is left over"; break;
     case Reason::recast_split:
       t << "cannot recast: mode " << n[0] << ", " << n[1] << ':' << n[2] << ", does not split into groups of " << n[3];

@@ -24,8 +24,9 @@ struct Swizzle {
 };
 
 WF_HD constexpr Verdict<Swizzle> make_swizzle(int64_t bits, int64_t base, int64_t shift) {
-  const int64_t distance = shift < 0 ? -shift : shift;
-  if (bits < 0 || base < 0 || bits > 62 || base > 62 || distance > 62 || distance < bits || bits + base + distance > 62)
+  const bool in_range = bits >= 0 && bits <= 62 && base >= 0 && base <= 62 && shift >= -62 && shift <= 62;
+  const int64_t distance = in_range && shift < 0 ? -shift : shift;
+  if (!in_range || distance < bits || bits + base + distance > 62)
     return refuse<Swizzle>(because(Reason::swizzle_range, bits, base, shift));
   return accept(Swizzle{static_cast<int>(bits), static_cast<int>(base), static_cast<int>(shift)});
 }

@@ -10,14 +10,15 @@
 
 namespace warpfold::layout {
 
-// A value or a reason. `grade` says how good an accepted answer is; see the operation.
-template <class T>
+// A value or a reason. `grade` says how good an accepted answer is; see the operation. The rules of the chip have
+// reasons of their own (hardware/verdict.h): a W has none(), numbers n, and a `sentence`.
+template <class T, class W = Why>
 struct Verdict {
   T value = {};
-  Why why = {};
+  W why = {};
   Grade grade = Grade::exact;
 
-  WF_HD constexpr bool ok() const { return why.reason == Reason::none; }
+  WF_HD constexpr bool ok() const { return why.none(); }
   WF_HD constexpr explicit operator bool() const { return ok(); }
   WF_HD constexpr const T& operator*() const { return value; }
   WF_HD constexpr const T* operator->() const { return &value; }
@@ -84,8 +85,9 @@ WF_HD constexpr Verdict<Layout> checked(const LayoutBuilder& builder) {
 
 namespace detail {
 
-// Not constexpr, so that reaching it while the program compiles is an error that shows its name and numbers.
-inline void layout_verdict_is_a_refusal(Reason, const int64_t*) {}
+// Not constexpr, so that reaching it while the program compiles is an error that shows its name.
+template <class W>
+void layout_verdict_is_a_refusal(const W&) {}
 
 template <int N>
 struct Sentence {
@@ -108,9 +110,9 @@ struct Refused {
 }  // namespace detail
 
 // The value of a constant verdict; a refusal stops the build.
-template <class T>
-consteval T require(const Verdict<T>& verdict) {
-  if (!verdict.ok()) detail::layout_verdict_is_a_refusal(verdict.why.reason, verdict.why.n);
+template <class T, class W>
+consteval T require(const Verdict<T, W>& verdict) {
+  if (!verdict.ok()) detail::layout_verdict_is_a_refusal(verdict.why);
   return verdict.value;
 }
 

@@ -83,11 +83,19 @@ void divide_command(const Arguments& x) {
   const Layout a = read_layout("A", x.a);
   const Tiler b = read_argument("B", x.b, parse_tiler(x.b));
   const Verdict<Layout> v = b.by_mode ? divide_modes(a, b.layout, form_of(x.form)) : divide(a, b.layout, form_of(x.form));
+  if (v.why.reason == Reason::lossy) {
+    bool complete = true;
+    const std::string indices = list_lost(v.why, " ", complete);
+    throw CommandError{1, std::string(v.reason().view()) + "\nindices: " + indices + (complete ? "" : " ...")};
+  }
   show(print(answer(v)));
   std::fflush(stdout);
-  if (v.grade == Grade::padded)
-    std::fprintf(stderr, "padded: size %lld for %lld elements; predicate the rest\n", static_cast<long long>(v->size()),
-                 static_cast<long long>(a.size()));
+  if (v.grade == Grade::exact) return;
+  const std::string size = std::to_string(v->size()), elements = std::to_string(a.size());
+  std::string note = "padded: size " + size + " for " + elements + " elements; ";
+  note += b.by_mode ? "predicate the rest"
+                    : "predicate the indices from " + elements + " to " + std::to_string(v->size() - 1);
+  std::fprintf(stderr, "%s\n", note.c_str());
 }
 
 void product_command(const Arguments& x) {

@@ -2,7 +2,8 @@
 //   in   {"id":1,"op":"compose","a":"(6,2):(8,2)","b":"(4,3):(3,1)"}
 //        ops coalesce, complement ("m"), compose, divide, product, left_inverse, right_inverse, equal, eval ("x")
 //   out  {"id":1,"ok":true,"layout":"((2,2),3):((24,2),8)","verdict":"exact"}
-//        {"id":1,"ok":false,"reason":"...","witness":[2,1]}   the coordinate of B, or the lost index of a division
+//        {"id":1,"ok":false,"reason":"...","witness":[2,1]}   the coordinate of B, or the indices that a
+//        division loses: 64 at most, then with "count", how many they are
 // A line that is no JSON object is answered with "ok":false and its number; the exit code is then 2.
 #include <cstdio>
 #include <fstream>
@@ -37,7 +38,9 @@ void write(std::string& out, const Verdict<Layout>& v) {
   if (!v.ok()) {
     refuse_line(out, v.reason().view());
     if (v.why.witness.leaves() > 0) write_witness(out, v.why.witness);
-    if (v.why.reason == Reason::lossy) write_witness(out, ints(v.why.n[3]));  // the index that is lost or repeated
+    bool complete = true;
+    if (v.why.reason == Reason::lossy) out += R"(,"witness":[)" + list_lost(v.why, ",", complete) + ']';
+    if (!complete) out += R"(,"count":)" + std::to_string(v.why.n[4]);
     return;
   }
   const Text text = to_text(v.value);
@@ -139,8 +142,10 @@ int run_batch(std::istream& in) {
       refuse_line(out, "line " + std::to_string(number) + " is no JSON object");
     } else {
       const auto id = line.find("id");
-      out += R"({"id":)" + (id == line.end() ? "null" : id->dump()) + ",";
+      const bool plain = id != line.end() && id->is_primitive();  // a nested one could be deeper than the stack
+      out += R"({"id":)" + (plain ? id->dump() : "null") + ",";
       try {
+        if (id != line.end() && !plain) throw CommandError{2, "field \"id\" must be a number or a text"};
         answer_line(out, line);
       } catch (const CommandError& error) {
         refuse_line(out, error.message);

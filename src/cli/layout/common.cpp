@@ -66,6 +66,18 @@ int64_t offset_at(const ComposedLayout& l, const IntTuple& coordinate) {
   return l.swizzle(offset);
 }
 
+std::string list_lost(const Why& lossy, std::string_view separator, bool& complete) {
+  const LostIndices lost = lost_indices(lossy);
+  std::string out;
+  int64_t y = lost.first();
+  for (int listed = 0; y >= 0 && listed < 64; y = lost.next(y), ++listed) {
+    if (listed > 0) out += separator;
+    out += std::to_string(y);
+  }
+  complete = y < 0;
+  return out;
+}
+
 std::string_view grade_name(Grade grade) { return grade == Grade::padded ? "padded" : "exact"; }
 
 }  // namespace warpfold::cli::layout_tool

@@ -48,13 +48,16 @@ std::string print(const T& value) {
 }
 
 // Prints the value, or ends the command with the reason.
-template <class T>
-const T& answer(const layout::Verdict<T>& verdict) {
+template <class T, class W>
+const T& answer(const layout::Verdict<T, W>& verdict) {
   if (!verdict.ok()) throw CommandError{1, std::string(verdict.reason().view())};
   return verdict.value;
 }
 
 std::string_view grade_name(layout::Grade grade);
+
+// The indices that a lossy division misses or repeats, each written after `separator`; at most 64, then "...".
+std::string list_lost(const layout::Why& lossy, std::string_view separator, bool& complete);
 
 void add_algebra_commands(CLI::App& app);
 void add_explain_command(CLI::App& app);

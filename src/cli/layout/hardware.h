@@ -3,7 +3,6 @@
 #pragma once
 
 #include "cli/layout/common.h"
-#include "warpfold/layout/hardware/verdict.h"
 
 namespace warpfold::layout::hardware {
 struct SharedTile;
@@ -11,13 +10,6 @@ enum class SharedAccess : uint8_t;
 }  // namespace warpfold::layout::hardware
 
 namespace warpfold::cli::layout_tool {
-
-// The value, or the end of the command with the broken rule.
-template <class T>
-const T& answer(const layout::hardware::Verdict<T>& verdict) {
-  if (!verdict.ok()) throw CommandError{1, std::string(verdict.reason().view())};
-  return verdict.value;
-}
 
 // Bytes of an element of 8, 16, 32 or 64 bits.
 int element_bytes(int64_t bits);

@@ -1,9 +1,8 @@
 // Verdicts of the hardware rules: a value, or the rule that is broken with the numbers of the case, printed
-// in one sentence. The same shape as the verdicts of the algebra, with rules of the chip instead of reasons
-// of arithmetic.
+// in one sentence. The verdicts of the algebra, with rules of the chip instead of reasons of arithmetic.
 #pragma once
 
-#include "warpfold/layout/text.h"
+#include "warpfold/layout/verdict.h"
 
 namespace warpfold::layout::hardware {
 
@@ -59,6 +58,7 @@ struct Why {
   Rule rule = Rule::none;
   int64_t n[6] = {};
 
+  WF_HD constexpr bool none() const { return rule == Rule::none; }
   constexpr bool operator==(const Why&) const = default;
 };
 
@@ -224,20 +224,7 @@ constexpr Text sentence(const Why& why) {
 }
 
 template <class T>
-struct Verdict {
-  T value = {};
-  Why why = {};
-
-  WF_HD constexpr bool ok() const { return why.rule == Rule::none; }
-  WF_HD constexpr explicit operator bool() const { return ok(); }
-  WF_HD constexpr const T& operator*() const { return value; }
-  WF_HD constexpr const T* operator->() const { return &value; }
-
-  // The broken rule in one sentence; empty when there is a value.
-  constexpr Text reason() const { return sentence(why); }
-
-  constexpr bool operator==(const Verdict&) const = default;
-};
+using Verdict = layout::Verdict<T, Why>;
 
 template <class T>
 WF_HD constexpr Verdict<T> illegal(const Why& why) {
@@ -251,20 +238,6 @@ WF_HD constexpr Verdict<T> legal(const T& value) {
   Verdict<T> v;
   v.value = value;
   return v;
-}
-
-namespace detail {
-
-// Not constexpr, so that reaching it while the program compiles is an error that shows its name and numbers.
-inline void hardware_rule_is_broken(Rule, const int64_t*) {}
-
-}  // namespace detail
-
-// The value of a constant verdict; a broken rule stops the build.
-template <class T>
-consteval T require(const Verdict<T>& verdict) {
-  if (!verdict.ok()) detail::hardware_rule_is_broken(verdict.why.rule, verdict.why.n);
-  return verdict.value;
 }
 
 }  // namespace warpfold::layout::hardware
