@@ -21,9 +21,9 @@
 #if WARPFOLD_CUDA_RUNTIME
 #include <cuda_runtime_api.h>
 
-#include <cstring>
 #include <random>
 
+#include "warpfold/core/half.h"
 #include "warpfold/kernels/gemm/config.h"
 #include "warpfold/kernels/gemm/gemm.h"
 #endif
@@ -100,13 +100,10 @@ Result<Sets> make_sets(DType type, int64_t m, int64_t n, int64_t k) {
   std::mt19937 random(1);
   std::normal_distribution<float> normal;
   const auto fill = [&](int64_t count) -> Result<void*> {
-    std::vector<uint16_t> host(size_t(count));
-    for (uint16_t& h : host) {  // bf16 by truncation, fp16 through small integers: random, not zeros
+    std::vector<uint16_t> host(static_cast<size_t>(count));
+    for (uint16_t& h : host) {
       const float x = normal(random);
-      uint32_t bits;
-      std::memcpy(&bits, &x, 4);
-      h = type == DType::kBF16 ? uint16_t(bits >> 16)
-                               : uint16_t((bits >> 16 & 0x8000) | (0x3400 + (bits >> 8 & 0xBFF)));
+      h = type == DType::kBF16 ? f32_to_bf16(x) : f32_to_f16(x);
     }
     void* device = nullptr;
     WF_CHECK(cuda(cudaMalloc(&device, size_t(count) * 2), "memory for the operands"));
