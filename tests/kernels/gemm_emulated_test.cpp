@@ -152,6 +152,14 @@ TEST(GemmEmulated, PingPong) {
   run<Config<bf16, Tile128x128PingPong>>("128x128 ping-pong",
                                          {{200, 392, 200, 1}, {129, 300, 1000, 2, 1, -2}}, 20);
 }
+TEST(GemmEmulated, PingPongCluster) {
+  run<Config<bf16, Tile128x128PingPongCluster2>>("128x128 ping-pong cluster 2",
+                                                 {{300, 264, 200, 2}, {257, 390, 72, 4, 2, -0.5}}, 20);
+}
+TEST(GemmEmulated, WidePingPong) {
+  run<Config<bf16, Tile128x192PingPong>>("128x192 ping-pong", {{200, 392, 200, 1}, {129, 300, 500, 2, 1, -2}},
+                                         20);
+}
 TEST(GemmEmulated, SmallPingPong) {
   run<Config<f16, Tile64x64PingPong>>(
       "64x64 ping-pong",

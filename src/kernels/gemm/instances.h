@@ -8,4 +8,6 @@
   keyword template Status launch<Config<Element, Tile128x256Cluster2>>(const Problem&, int, void*);             \
   keyword template Status launch<Config<Element, Tile256x128Cluster2>>(const Problem&, int, void*);             \
   keyword template Status launch<Config<Element, Tile128x128PingPong>>(const Problem&, int, void*);             \
+  keyword template Status launch<Config<Element, Tile128x128PingPongCluster2>>(const Problem&, int, void*); \
+  keyword template Status launch<Config<Element, Tile128x192PingPong>>(const Problem&, int, void*); \
   keyword template Status launch<Config<Element, Tile64x64PingPong>>(const Problem&, int, void*);

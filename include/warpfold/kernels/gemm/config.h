@@ -38,6 +38,16 @@ struct Tile128x128PingPong {
   static constexpr int tile_m = 128, tile_n = 128, stages = 6, cluster = 1;
   static constexpr Schedule schedule = Schedule::ping_pong;
 };
+struct Tile128x128PingPongCluster2 {
+  static constexpr const char* name = "128x128_pingpong_cluster2";
+  static constexpr int tile_m = 128, tile_n = 128, stages = 6, cluster = 2;
+  static constexpr Schedule schedule = Schedule::ping_pong;
+};
+struct Tile128x192PingPong {
+  static constexpr const char* name = "128x192_pingpong";
+  static constexpr int tile_m = 128, tile_n = 192, stages = 4, cluster = 1;
+  static constexpr Schedule schedule = Schedule::ping_pong;
+};
 struct Tile64x64PingPong {
   static constexpr const char* name = "64x64_pingpong";
   static constexpr int tile_m = 64, tile_n = 64, stages = 8, cluster = 1;
@@ -49,11 +59,14 @@ enum class TileId : uint8_t {
   m128_n256_cluster2,
   m256_n128_cluster2,
   m128_n128_ping_pong,
+  m128_n128_ping_pong_cluster2,
+  m128_n192_ping_pong,
   m64_n64_ping_pong
 };
-inline constexpr TileId all_tiles[] = {TileId::m128_n256, TileId::m128_n256_cluster2,
-                                       TileId::m256_n128_cluster2, TileId::m128_n128_ping_pong,
-                                       TileId::m64_n64_ping_pong};
+inline constexpr TileId all_tiles[] = {
+    TileId::m128_n256,           TileId::m128_n256_cluster2,           TileId::m256_n128_cluster2,
+    TileId::m128_n128_ping_pong, TileId::m128_n128_ping_pong_cluster2, TileId::m128_n192_ping_pong,
+    TileId::m64_n64_ping_pong};
 
 // f(Tile{}) of the tile that `id` names.
 template <class Function>
@@ -65,6 +78,10 @@ constexpr auto with_tile(TileId id, Function f) {
       return f(Tile256x128Cluster2{});
     case TileId::m128_n128_ping_pong:
       return f(Tile128x128PingPong{});
+    case TileId::m128_n128_ping_pong_cluster2:
+      return f(Tile128x128PingPongCluster2{});
+    case TileId::m128_n192_ping_pong:
+      return f(Tile128x192PingPong{});
     case TileId::m64_n64_ping_pong:
       return f(Tile64x64PingPong{});
     case TileId::m128_n256:
@@ -111,7 +128,7 @@ struct Config : TileType {
   static constexpr int empty_arrivals = 4 * owners * cluster;
 
   // Registers of a thread; the sum over the warpgroups fits the 64 Ki of a multiprocessor.
-  static constexpr int producer_registers = 40, math_registers = 232;
+  static constexpr int producer_registers = 24, math_registers = 240;
   static constexpr int accumulators = row_blocks * Product::accumulators;
 
   struct Offsets {

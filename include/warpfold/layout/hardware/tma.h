@@ -195,6 +195,9 @@ WF_HD constexpr Verdict<TileMap> tile_map(const Layout& global, const SharedTile
       return illegal<TileMap>(broken(Rule::tma_tile_gap, written, d.shared));
     used[next] = true;
     written *= d.box;
+    // Under a swizzle a row shorter than the span still takes one (an H200 was asked).
+    if (rank == 0 && map.swizzle != SwizzleMode::none && written < span_bytes(map.swizzle) / map.element_bytes)
+      written = span_bytes(map.swizzle) / map.element_bytes;
     if (rank >= max_tma_rank) continue;
     map.size[rank] = d.size;
     map.stride[rank] = d.stride;

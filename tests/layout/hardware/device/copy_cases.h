@@ -47,7 +47,8 @@ struct BoxAt {
 };
 
 __global__ void __launch_bounds__(128) copy_kernel(const __grid_constant__ CUtensorMap map, int rank,
-                                                   BoxAt at, int bytes, uint8_t* image, int* status) {
+                                                   BoxAt at, int bytes, int box_bytes, uint8_t* image,
+                                                   int* status) {
   extern __shared__ __align__(1024) uint8_t shared[];
   const uint32_t to = shared_address(shared), bar = to + static_cast<uint32_t>(bytes);  // behind the image
   if (to % 1024 != 0) __trap();
@@ -59,7 +60,7 @@ __global__ void __launch_bounds__(128) copy_kernel(const __grid_constant__ CUten
   }
   __syncthreads();
   if (threadIdx.x == 0) {
-    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(bar), "r"(bytes) : "memory");
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(bar), "r"(box_bytes) : "memory");
 #define WF_TMA(dims, coordinates)                                                                        \
   asm volatile("cp.async.bulk.tensor." dims                                                              \
                ".shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {" coordinates           \
@@ -134,17 +135,15 @@ inline std::vector<CopyCase> copy_cases() {
                    "((16,4),96,(4,3)):((96,2048),1,(8192,40960))",
                    {layout("(32,64,1):(64,1,0)"), hw::swizzle_of(hw::SwizzleMode::b128), 2},
                    {32, 32, 7}});
-  // Rows shorter than the swizzle's span: are they still written without gaps?
+  // Rows shorter than the swizzle's span are written a span apart.
   cases.push_back({"rows of 32 bytes under the 128-byte swizzle",
                    "(192,256):(256,1)",
-                   {layout("(64,16):(16,1)"), hw::swizzle_of(hw::SwizzleMode::b128), 2},
-                   {64, 32},
-                   false});
+                   {layout("(64,16):(64,1)"), hw::swizzle_of(hw::SwizzleMode::b128), 2},
+                   {64, 32}});
   cases.push_back({"rows of 64 bytes under the 128-byte swizzle",
                    "(192,256):(256,1)",
-                   {layout("(64,32):(32,1)"), hw::swizzle_of(hw::SwizzleMode::b128), 2},
-                   {64, 32},
-                   false});
+                   {layout("(64,32):(64,1)"), hw::swizzle_of(hw::SwizzleMode::b128), 2},
+                   {64, 32}});
   return cases;
 }
 
@@ -167,11 +166,12 @@ inline void run_copy_case(const CopyCase& c) {
     size.push_back(t.size[i]);
     coordinate.push_back(at.x[i]);
   }
-  const int image_bytes = static_cast<int>(t.box_bytes());
+  // Up to the end of the last swizzle pattern that the tile touches.
+  const int image_bytes = static_cast<int>((c.tile.layout.cosize() * bytes + 1023) / 1024 * 1024);
   Buffer<uint8_t> image(static_cast<std::size_t>(image_bytes));
   Buffer<int> status(1);
   CUDA(cudaFuncSetAttribute(copy_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, image_bytes + 16));
-  copy_kernel<<<1, 128, static_cast<std::size_t>(image_bytes + 16)>>>(map, t.rank, at, image_bytes,
+  copy_kernel<<<1, 128, static_cast<std::size_t>(image_bytes + 16)>>>(map, t.rank, at, image_bytes, static_cast<int>(t.box_bytes()),
                                                                       image.get(), status.get());
   finish_kernel("copy_kernel");
   const auto got = image.read();
