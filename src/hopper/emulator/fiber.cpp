@@ -12,6 +12,7 @@
 #endif
 #endif
 #ifdef WF_ASAN
+#include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
 #define WF_ASAN_DO(call) call
 #else
@@ -33,6 +34,7 @@ char* StackPool::take() {
   if (!free_.empty()) {
     char* stack = free_.back();
     free_.pop_back();
+    WF_ASAN_DO(__asan_unpoison_memory_region(stack, bytes));  // a dropped fiber left its marks
     return stack;
   }
   void* memory = mmap(nullptr, bytes + guard_bytes, PROT_READ | PROT_WRITE,
