@@ -99,6 +99,7 @@ TEST(GemmChecks, Plans) {
   p.m = p.n = p.k = 8192;
   p.a.stride = p.b.stride = p.c.stride = p.d_stride = 8192;
   EXPECT_EQ(plan(p, 132)->blocks, 132);
+  EXPECT_EQ(plan(p, 132)->tile, TileId::m128_n192_ping_pong);
   EXPECT_EQ(plan(p, 133, TileId::m128_n256_cluster2)->blocks, 132);
   EXPECT_EQ(plan(p, 1).error().message, "gemm: 1 multiprocessors, at least 2 are needed");
   p.m = 0;

@@ -41,9 +41,9 @@ class Fiber {
   Entry entry_ = nullptr;
   void* argument_ = nullptr;
   // For AddressSanitizer: whose stack is in use.
-  void* fake_stack_ = nullptr;
-  const void* outer_stack_ = nullptr;
-  size_t outer_bytes_ = 0;
+  [[maybe_unused]] void* fake_stack_ = nullptr;
+  [[maybe_unused]] const void* outer_stack_ = nullptr;
+  [[maybe_unused]] size_t outer_bytes_ = 0;
   bool ended_ = false;
 };
 
