@@ -130,29 +130,35 @@ void Cluster::run_thread(uint32_t position) {
 bool Cluster::step() {
   running_cluster = this;
   if (steps_++ % 4096 == 0) redraw_speeds();
-  if (!runnable_.empty() && random_.below(1024) < 512 + engine_drag_ / 2) {
+  const uint32_t ready = engines_ready();
+  if (ready == 0 && runnable_.empty()) return false;
+  if (ready == 0 || (!runnable_.empty() && random_.below(1024) < 512 + engine_drag_ / 2)) {
     auto pick = random_.below(uint32_t(runnable_.size()));
     for (int tries = 0; tries < 16 && random_.below(1024) < warp_drag_[runnable_[pick] / 32]; ++tries)
       pick = random_.below(uint32_t(runnable_.size()));
     run_thread(pick);
-    return true;
+  } else {
+    step_engine(random_.below(ready));
   }
-  return step_engines() || !runnable_.empty();
+  return true;
 }
 
-bool Cluster::step_engines() {
-  uint32_t ready = uint32_t(copies_.size()), first_warpgroup = ready;
+// Copies in flight, and warpgroups whose oldest product all threads have issued.
+uint32_t Cluster::engines_ready() const {
+  auto ready = uint32_t(copies_.size());
   for (const Warpgroup& w : warpgroups_) ready += !w.queue.empty() && w.queue.front().threads == 128;
-  if (ready == 0) return false;
-  uint32_t pick = random_.below(ready);
-  if (pick < first_warpgroup) {
+  return ready;
+}
+
+void Cluster::step_engine(uint32_t pick) {
+  if (pick < copies_.size()) {
     if (copies_[pick]->step(*this)) {
       copies_[pick] = std::move(copies_.back());
       copies_.pop_back();
     }
-    return true;
+    return;
   }
-  pick -= first_warpgroup;
+  pick -= uint32_t(copies_.size());
   for (uint32_t i = 0; i < warpgroups_.size(); ++i) {
     const Warpgroup& w = warpgroups_[i];
     if (!w.queue.empty() && w.queue.front().threads == 128 && pick-- == 0) {
@@ -160,7 +166,6 @@ bool Cluster::step_engines() {
       break;
     }
   }
-  return true;
 }
 
 void Cluster::redraw_speeds() {

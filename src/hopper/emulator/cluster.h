@@ -210,7 +210,7 @@ class Cluster {
   WarpBarrier& cluster_barrier() { return cluster_barrier_; }
 
   void maybe_yield() {
-    if (random_.below(8) == 0) self().fiber.suspend();
+    if (random_.below(16) == 0) self().fiber.suspend();
   }
   void yield() { self().fiber.suspend(); }
   template <class Ready>
@@ -279,7 +279,8 @@ class Cluster {
  private:
   static void thread_main(Fiber& fiber, void* argument);
   void run_thread(uint32_t position);
-  bool step_engines();
+  uint32_t engines_ready() const;
+  void step_engine(uint32_t pick);
   void execute_product(uint32_t warpgroup);
   void redraw_speeds();
   void thread_exits();
