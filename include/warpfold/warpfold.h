@@ -14,17 +14,20 @@ extern "C" {
 #endif
 
 typedef enum wf_status { WF_OK = 0, WF_INVALID_ARGUMENT = 1, WF_UNSUPPORTED = 2, WF_FAILED = 3 } wf_status;
-typedef enum wf_type { WF_BF16 = 0, WF_F16 = 1 } wf_type;
+typedef enum wf_type { WF_BF16 = 0, WF_F16 = 1, WF_I8 = 2, WF_I32 = 3 } wf_type;
 
 /* D (M, N) = alpha A (M, K) B (N, K)^T + beta C (M, N); row-major, strides in elements from row to row.
- * beta = 0: C may be null and is not read. alpha = 0 or K = 0: A and B may be null. */
+ * beta = 0: C may be null and is not read. alpha = 0 or K = 0: A and B may be null. A and B have `type`, C and D
+ * `output_type`: the same, or for WF_I8 WF_I32 (the exact sums), WF_BF16, WF_F16. row_scale (M) and column_scale (N)
+ * multiply the products; null stands for ones. */
 typedef struct wf_gemm_problem {
-  wf_type type;
+  wf_type type, output_type;
   int64_t m, n, k;
   const void *a, *b, *c;
   void* d;
   int64_t a_stride, b_stride, c_stride, d_stride;
   float alpha, beta;
+  const float *row_scale, *column_scale;
 } wf_gemm_problem;
 
 /* tile: an index below wf_gemm_tile_count(), or -1 for the tile that Warpfold chooses. */

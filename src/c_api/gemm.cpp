@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cstring>
+#include <tuple>
 
 #include "warpfold/kernels/gemm/config.h"
 #include "warpfold/kernels/gemm/gemm.h"
@@ -29,11 +30,27 @@ wf_status report(const warpfold::Status& status, char* message, size_t message_b
 
 warpfold::Result<gemm::Problem> problem_of(const wf_gemm_problem* p) {
   if (p == nullptr) return warpfold::fail(warpfold::ErrorCode::kInvalidArgument, "gemm: the problem is null");
-  if (p->type != WF_BF16 && p->type != WF_F16)
-    return warpfold::fail(warpfold::ErrorCode::kInvalidArgument,
-                          "gemm: type " + std::to_string(int(p->type)) + " is no wf_type");
   gemm::Problem out;
-  out.type = p->type == WF_F16 ? warpfold::DType::kF16 : warpfold::DType::kBF16;
+  for (const auto& [given, name, type] :
+       {std::tuple{p->type, "type", &out.type}, {p->output_type, "output_type", &out.output_type}})
+    switch (given) {
+      case WF_BF16:
+        *type = warpfold::DType::kBF16;
+        break;
+      case WF_F16:
+        *type = warpfold::DType::kF16;
+        break;
+      case WF_I8:
+        *type = warpfold::DType::kI8;
+        break;
+      case WF_I32:
+        *type = warpfold::DType::kI32;
+        break;
+      default:
+        return warpfold::fail(
+            warpfold::ErrorCode::kInvalidArgument,
+            "gemm: " + std::string(name) + " " + std::to_string(int(given)) + " is no wf_type");
+    }
   out.m = p->m;
   out.n = p->n;
   out.k = p->k;
@@ -44,6 +61,8 @@ warpfold::Result<gemm::Problem> problem_of(const wf_gemm_problem* p) {
   out.d_stride = p->d_stride;
   out.alpha = p->alpha;
   out.beta = p->beta;
+  out.row_scale = p->row_scale;
+  out.column_scale = p->column_scale;
   return out;
 }
 

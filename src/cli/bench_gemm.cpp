@@ -112,7 +112,7 @@ Result<Sets> make_sets(DType type, int64_t m, int64_t n, int64_t k) {
   };
   for (int64_t i = 0; i < std::max<int64_t>(1, (2 * l2_bytes + bytes - 1) / bytes); ++i) {
     gemm::Problem p;
-    p.type = type;
+    p.type = p.output_type = type;
     p.m = m;
     p.n = n;
     p.k = k;

@@ -58,6 +58,32 @@ def check_exact(lib, m, n, k, dtype, tile, alpha, beta, extra):
     assert untouched(whole, m, n), (m, n, k, dtype, tile, "wrote outside D")
 
 
+def check_int8(lib, m, n, k, out, tile, extra):
+    """Exact sums, or scales that are powers of two: D is the exact result, rounded once to 16 bits."""
+    def operand(rows):
+        stride = (k + 15) // 16 * 16 + 16 * extra
+        whole = torch.full((rows, stride), 77, device="cuda", dtype=torch.int8)
+        whole[:, :k] = torch.randint(-128, 128, (rows, k), device="cuda")
+        return whole[:, :k]
+    a, b = operand(m), operand(n)
+    unit = 16 // out.itemsize
+    stride = (n + unit - 1) // unit * unit + unit * extra
+    poison = 0x7FFFFFFF if out == torch.int32 else float("nan")
+    whole = torch.full((m + 2 * CANARY_ROWS, stride), poison, device="cuda", dtype=out)
+    d = whole[CANARY_ROWS:CANARY_ROWS + m, :n]
+    row = column = None
+    want = a.double() @ b.double().t()
+    if out != torch.int32:
+        row, column = (2.0 ** torch.randint(-12, -6, (r,), device="cuda").float() for r in (m, n))
+        want *= row.double()[:, None] * column.double()
+    lib.gemm(lib.problem(a, b, None, d, row=row, column=column), tile)
+    assert torch.equal(d, want.to(out)), (m, n, k, out, tile, int((d != want.to(out)).sum()), "wrong elements")
+    inside = torch.zeros_like(whole, dtype=torch.bool)
+    inside[CANARY_ROWS:CANARY_ROWS + m, :n] = True
+    clean = whole == poison if out == torch.int32 else whole.isnan()
+    assert bool((clean | inside).all()), (m, n, k, out, tile, "wrote outside D")
+
+
 def check_large(lib, m, n, k, dtype, tile, alpha, beta):
     a, b = (torch.randn(r, k, device="cuda", dtype=dtype) for r in (m, n))
     c = torch.randn(m, n, device="cuda", dtype=dtype)
@@ -84,8 +110,11 @@ def main():
                 check_exact(lib, m, n, k, dtype, tiles[count % len(tiles)], rng.choice([1, 0.5, -2, 0]),
                             rng.choice([0, 0, 1, -0.5]), rng.choice([0, 1, 3]))
                 count += 1
+                if count % 2 == 0 and k > 0:
+                    check_int8(lib, m, n, k, rng.choice([torch.int32, torch.bfloat16, torch.float16]),
+                               tiles[count // 2 % len(tiles)], rng.choice([0, 1, 3]))
     torch.cuda.synchronize()
-    print(f"{count} exact cases right", flush=True)
+    print(f"{count} exact cases right, and half as many of int8", flush=True)
     if "--large" in sys.argv:
         shapes = [(1000, 1544, 272), (64, 6144, 4096), (4096, 4096, 4096), (3000, 5000, 7000), (8192, 8192, 1024),
                   (33, 8192, 8192), (8192, 40, 8192)]
@@ -93,6 +122,10 @@ def main():
             for tile in tiles:
                 for dtype in (torch.bfloat16, torch.float16):
                     check_large(lib, *shape, dtype, tile, rng.uniform(-2, 2), rng.choice([0, rng.uniform(-2, 2)]))
+        for shape in shapes[:5]:
+            for tile in tiles:
+                for out in (torch.int32, torch.bfloat16):
+                    check_int8(lib, *shape, out, tile, 0)
         torch.cuda.synchronize()
         print(f"{len(shapes) * len(tiles) * 2} large cases right")
 

@@ -5,5 +5,5 @@
 #include "instances.h"
 
 namespace warpfold::kernels::gemm {
-WF_GEMM_INSTANCES(, hopper::bf16)
+WF_GEMM_INSTANCES(, hopper::bf16, hopper::bf16)
 }  // namespace warpfold::kernels::gemm

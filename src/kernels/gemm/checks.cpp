@@ -21,7 +21,8 @@ Status check_size(char name, int64_t size) {
   return {};
 }
 
-Status check_matrix(char name, const void* data, int64_t rows, int64_t width, int64_t stride) {
+Status check_matrix(char name, DType type, const void* data, int64_t rows, int64_t width, int64_t stride) {
+  const int64_t element = info(type).block_bytes;
   const auto invalid = [](std::string text) { return fail(ErrorCode::kInvalidArgument, std::move(text)); };
   const auto unsupported = [](std::string text) { return fail(ErrorCode::kUnsupported, std::move(text)); };
   if (data == nullptr) return invalid(fmt::format("gemm: {} is null", name));
@@ -32,13 +33,13 @@ Status check_matrix(char name, const void* data, int64_t rows, int64_t width, in
   if (stride < width)
     return invalid(fmt::format("gemm: {} has a row stride of {} elements, below its rows of {} elements",
                                name, stride, width));
-  if (stride >= int64_t{1} << 39)
+  if (stride >= (int64_t{1} << 40) / element)
     return unsupported(fmt::format("gemm: {} has a row stride of {} elements; TMA needs less than 2^40 bytes",
                                    name, stride));
-  if (stride * 2 % 16 != 0)
+  if (stride * element % 16 != 0)
     return unsupported(
         fmt::format("gemm: {} has a row stride of {} elements = {} bytes; TMA needs a multiple of 16 bytes",
-                    name, stride, stride * 2));
+                    name, stride, stride * element));
   return {};
 }
 
@@ -49,17 +50,22 @@ int64_t tiles(const Problem& p, TileId id) {
   });
 }
 
-// Time of a product on a tile, in elements of the output that one multiprocessor works on, one after the other: waves of
-// tiles, each as long as its area times what the tile costs beside 128 x 128. Measured on an H200 in bf16 from 1024 to
-// 16384 cubed (bench/results); the cooperative tiles win nowhere there.
+// Time of a product on a tile, in elements of the output that one multiprocessor works on, one after the
+// other: waves of tiles, each as long as its area times what the tile costs beside 128 x 128. Measured on an
+// H200 in bf16 from 1024 to 16384 cubed (bench/results); the cooperative tiles win nowhere there.
 struct TileCost {
   TileId id;
   double factor;
 };
-constexpr TileCost costs[] = {
-    {TileId::m128_n128_ping_pong, 1.0}, {TileId::m128_n192_ping_pong, 0.99}, {TileId::m64_n64_ping_pong, 1.6}};
+constexpr TileCost costs[] = {{TileId::m128_n128_ping_pong, 1.0},
+                              {TileId::m128_n192_ping_pong, 0.99},
+                              {TileId::m64_n64_ping_pong, 1.6}};
 
 TileId choose(const Problem& p, int multiprocessors) {
+  // int8 multiplies twice as fast, so moving fewer bytes pays from many waves on: the largest tile, B shared
+  // by pairs.
+  if (p.type == DType::kI8 && tiles(p, TileId::m128_n128_ping_pong) >= 16 * int64_t{multiprocessors})
+    return TileId::m256_n192_cluster2;
   TileId best{};
   double least = 0;
   int64_t waves_of_best = 0;
@@ -80,19 +86,31 @@ TileId choose(const Problem& p, int multiprocessors) {
 }  // namespace
 
 Status can_run(const Problem& p) {
-  if (p.type != DType::kBF16 && p.type != DType::kF16)
-    return fail(ErrorCode::kUnsupported,
-                fmt::format("gemm: element type {} is not supported; BF16 and F16 are", info(p.type).name));
+  if (p.type != DType::kBF16 && p.type != DType::kF16 && p.type != DType::kI8)
+    return fail(
+        ErrorCode::kUnsupported,
+        fmt::format("gemm: element type {} is not supported; BF16, F16 and I8 are", info(p.type).name));
+  const bool integers = p.type == DType::kI8, exact = integers && p.output_type == DType::kI32;
+  if (integers ? !exact && p.output_type != DType::kBF16 && p.output_type != DType::kF16
+               : p.output_type != p.type)
+    return fail(ErrorCode::kUnsupported, fmt::format("gemm: {} with a result of type {} is not supported",
+                                                     info(p.type).name, info(p.output_type).name));
+  if (exact && (p.alpha != 1 || p.beta != 0 || p.row_scale != nullptr || p.column_scale != nullptr))
+    return fail(ErrorCode::kUnsupported, "gemm: a result of type I32 takes neither alpha, beta nor scales");
   WF_CHECK(check_size('M', p.m));
   WF_CHECK(check_size('N', p.n));
   WF_CHECK(check_size('K', p.k));
   if (p.m == 0 || p.n == 0) return {};
   if (p.alpha != 0 && p.k > 0) {
-    WF_CHECK(check_matrix('A', p.a.data, p.m, p.k, p.a.stride));
-    WF_CHECK(check_matrix('B', p.b.data, p.n, p.k, p.b.stride));
+    WF_CHECK(check_matrix('A', p.type, p.a.data, p.m, p.k, p.a.stride));
+    WF_CHECK(check_matrix('B', p.type, p.b.data, p.n, p.k, p.b.stride));
   }
-  if (p.beta != 0) WF_CHECK(check_matrix('C', p.c.data, p.m, p.n, p.c.stride));
-  WF_CHECK(check_matrix('D', p.d, p.m, p.n, p.d_stride));
+  if (p.beta != 0) WF_CHECK(check_matrix('C', p.output_type, p.c.data, p.m, p.n, p.c.stride));
+  WF_CHECK(check_matrix('D', p.output_type, p.d, p.m, p.n, p.d_stride));
+  if (reinterpret_cast<uintptr_t>(p.column_scale) % 8 != 0 ||
+      reinterpret_cast<uintptr_t>(p.row_scale) % 4 != 0)
+    return fail(ErrorCode::kInvalidArgument,
+                "gemm: scales are misaligned; column_scale starts on 8 bytes, row_scale on 4");
   if (const int64_t count = tiles(p, TileId::m64_n64_ping_pong); count > (int64_t{1} << 30))
     return fail(ErrorCode::kUnsupported, fmt::format("gemm: M x N = {} x {} has too many tiles", p.m, p.n));
   return {};

@@ -5,5 +5,5 @@
 #include "instances.h"
 
 namespace warpfold::kernels::gemm {
-WF_GEMM_INSTANCES(, hopper::f16)
+WF_GEMM_INSTANCES(, hopper::f16, hopper::f16)
 }  // namespace warpfold::kernels::gemm

@@ -5,17 +5,20 @@
 namespace warpfold::kernels::gemm {
 namespace {
 
-template <class Tile>
-constexpr Chain of_bf16 = chain<Config<hopper::bf16, Tile>>();
+template <class Element, class Output, class Tile>
+constexpr Chain of = chain<Config<Element, Output, Tile>>();
 
 }  // namespace
 
 Chain chain_of(TileId id) {
   return with_tile(id, [](auto tile) {
-    static_assert(Proof<of_bf16<decltype(tile)>>::holds);
-    // fp16 has the same tiles: the width of an element is all that a layout sees.
+    using Tile = decltype(tile);
+    static_assert(Proof<of<hopper::bf16, hopper::bf16, Tile>>::holds);
+    static_assert(Proof<of<int8_t, int32_t, Tile>>::holds);
+    // fp16 has the layouts of bf16, and an int8 product with a 16-bit result has nothing but parts of these
+    // two.
     static_assert(sizeof(hopper::f16) == sizeof(hopper::bf16));
-    return of_bf16<decltype(tile)>;
+    return of<hopper::bf16, hopper::bf16, Tile>;
   });
 }
 

@@ -3,8 +3,11 @@
 
 namespace warpfold::kernels::gemm {
 
-WF_GEMM_INSTANCES(extern, hopper::bf16)
-WF_GEMM_INSTANCES(extern, hopper::f16)
+WF_GEMM_INSTANCES(extern, hopper::bf16, hopper::bf16)
+WF_GEMM_INSTANCES(extern, hopper::f16, hopper::f16)
+WF_GEMM_INSTANCES(extern, int8_t, int32_t)
+WF_GEMM_INSTANCES(extern, int8_t, hopper::bf16)
+WF_GEMM_INSTANCES(extern, int8_t, hopper::f16)
 
 namespace {
 
@@ -30,8 +33,16 @@ Status run(const Problem& problem, const Plan& chosen, void* stream) {
   WF_CHECK(multiprocessors());
   return with_tile(chosen.tile, [&](auto tile) {
     using Tile = decltype(tile);
-    return problem.type == DType::kF16 ? launch<Config<hopper::f16, Tile>>(problem, chosen.blocks, stream)
-                                       : launch<Config<hopper::bf16, Tile>>(problem, chosen.blocks, stream);
+    const auto go = [&]<class Element, class Output>(Element, Output) {
+      return launch<Config<Element, Output, Tile>>(problem, chosen.blocks, stream);
+    };
+    using hopper::bf16;
+    using hopper::f16;
+    if (problem.type == DType::kBF16) return go(bf16{}, bf16{});
+    if (problem.type == DType::kF16) return go(f16{}, f16{});
+    if (problem.output_type == DType::kI32) return go(int8_t{}, int32_t{});
+    if (problem.output_type == DType::kBF16) return go(int8_t{}, bf16{});
+    return go(int8_t{}, f16{});
   });
 }
 

@@ -48,6 +48,11 @@ struct Tile128x192PingPong {
   static constexpr int tile_m = 128, tile_n = 192, stages = 4, cluster = 1;
   static constexpr Schedule schedule = Schedule::ping_pong;
 };
+struct Tile256x192Cluster2 {
+  static constexpr const char* name = "256x192_cluster2";
+  static constexpr int tile_m = 256, tile_n = 192, stages = 3, cluster = 2;
+  static constexpr Schedule schedule = Schedule::cooperative;
+};
 struct Tile64x64PingPong {
   static constexpr const char* name = "64x64_pingpong";
   static constexpr int tile_m = 64, tile_n = 64, stages = 8, cluster = 1;
@@ -61,12 +66,17 @@ enum class TileId : uint8_t {
   m128_n128_ping_pong,
   m128_n128_ping_pong_cluster2,
   m128_n192_ping_pong,
+  m256_n192_cluster2,
   m64_n64_ping_pong
 };
-inline constexpr TileId all_tiles[] = {
-    TileId::m128_n256,           TileId::m128_n256_cluster2,           TileId::m256_n128_cluster2,
-    TileId::m128_n128_ping_pong, TileId::m128_n128_ping_pong_cluster2, TileId::m128_n192_ping_pong,
-    TileId::m64_n64_ping_pong};
+inline constexpr TileId all_tiles[] = {TileId::m128_n256,
+                                       TileId::m128_n256_cluster2,
+                                       TileId::m256_n128_cluster2,
+                                       TileId::m128_n128_ping_pong,
+                                       TileId::m128_n128_ping_pong_cluster2,
+                                       TileId::m128_n192_ping_pong,
+                                       TileId::m256_n192_cluster2,
+                                       TileId::m64_n64_ping_pong};
 
 // f(Tile{}) of the tile that `id` names.
 template <class Function>
@@ -82,6 +92,8 @@ constexpr auto with_tile(TileId id, Function f) {
       return f(Tile128x128PingPongCluster2{});
     case TileId::m128_n192_ping_pong:
       return f(Tile128x192PingPong{});
+    case TileId::m256_n192_cluster2:
+      return f(Tile256x192Cluster2{});
     case TileId::m64_n64_ping_pong:
       return f(Tile64x64PingPong{});
     case TileId::m128_n256:
@@ -90,9 +102,10 @@ constexpr auto with_tile(TileId id, Function f) {
   return f(Tile128x256{});
 }
 
-template <class ElementType, class TileType>
+template <class ElementType, class OutputType, class TileType>
 struct Config : TileType {
-  using Element = ElementType;
+  using Element = ElementType;  // of A and B
+  using Output = OutputType;    // of C and D
   using TileType::cluster;
   using TileType::schedule;
   using TileType::stages;
@@ -109,9 +122,11 @@ struct Config : TileType {
   static constexpr int b_share = tile_n / cluster;  // rows of the B tile that each block fetches
 
   using Product = hopper::Wgmma<Element, Element, tile_n>;
-  using ATile = hopper::TileShape<Element, tile_m, tile_k>;  // (tile_m, tile_k)
-  using BTile = hopper::TileShape<Element, tile_n, tile_k>;  // (tile_n, tile_k)
-  using Box = hopper::TileShape<Element, 64, tile_k>;        // (64 rows, one span) of D or C
+  using ATile = hopper::TileShape<Element, tile_m, tile_k>;              // (tile_m, tile_k)
+  using BTile = hopper::TileShape<Element, tile_n, tile_k>;              // (tile_n, tile_k)
+  using Box = hopper::TileShape<Output, 64, 128 / int(sizeof(Output))>;  // (64 rows, one span) of D or C
+  static constexpr bool integers = hopper::is_integer_operand<Element>;
+  static constexpr bool exact = integers && sizeof(Output) == 4;  // D is the int32 sums
 
   static constexpr int boxes_across = tile_n / Box::across;
   static constexpr int boxes = row_blocks * boxes_across;  // of one warpgroup and tile

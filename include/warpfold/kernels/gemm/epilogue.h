@@ -1,8 +1,10 @@
-// The end of a tile: D = alpha * accumulators + beta * C, rounded, through shared memory to global memory.
+// The end of a tile: D (i,j) = alpha * row (i) * column (j) * accumulator (i,j) + beta * C (i,j), rounded, or
+// the int32 accumulators as they are, through shared memory to global memory.
 //
 // Each warpgroup moves its rows box by box (64 rows of one span) through two buffers: while TMA reads one,
 // the other is written. With beta, C arrives in the buffer first, and D replaces it in place. TMA clips what
-// lies outside D, but in units of 16 bytes: the last N % 8 columns are stored from registers.
+// lies outside D, but in units of 16 bytes: the last N % 8 columns (N % 4 of int32) are stored from
+// registers.
 #pragma once
 
 #include "warpfold/hopper/tile.h"
@@ -11,9 +13,11 @@
 
 namespace warpfold::kernels::gemm {
 
-// beta = 0: C is never read.
+// beta = 0: C is never read. Null scales are ones.
 struct Scaling {
   float alpha, beta;
+  const float* row;     // (M)
+  const float* column;  // (N)
 };
 
 // D (m, n) in global memory, rows `stride` elements apart. Its tensor map covers columns [0, tail).
@@ -22,7 +26,7 @@ struct Output {
   Element* d;
   int64_t stride;
   int m, n;
-  constexpr int tail() const { return n / 8 * 8; }
+  constexpr int tail() const { return n / (16 / int(sizeof(Element))) * (16 / int(sizeof(Element))); }
 };
 
 inline namespace WF_TARGET {
@@ -42,9 +46,15 @@ WF_ATOM float unpack(uint32_t pair, int half) {
   return hopper::to_float(Element{uint16_t(pair >> 16 * half)});
 }
 
+template <class T>
+struct alignas(2 * sizeof(T)) Pair {
+  T x, y;
+};
+
 template <class Config>
 struct Epilogue {
-  using Element = typename Config::Element;
+  using Element = typename Config::Output;
+  using Sum = typename Config::Product::Accumulator;
   using Box = hopper::Tile<typename Config::Box>;  // (64, span)
   const hopper::TensorMap& map_c;                  // of C (M, N)
   const hopper::TensorMap& map_d;                  // of D (M, N)
@@ -74,7 +84,7 @@ struct Epilogue {
   }
   // Before the products of a tile whose first row is `row`, so that C travels meanwhile.
   WF_ATOM void begin(int row, int column) const {
-    if (scaling.beta == 0 || !leader()) return;
+    if (Config::exact || scaling.beta == 0 || !leader()) return;
     hopper::bulk_wait_read<0>();
     WF_UNROLL
     for (int box = 0; box < Config::buffers; ++box) fetch_c(box, row, column);
@@ -94,48 +104,93 @@ struct Epilogue {
     }
   }
 
-  // Scales 64 rows x one span of accumulators `v`, adds beta * C, and writes them to the buffer; (first_row,
-  // first_column) is where they lie in D. Lane l addresses row l%16 and the 8 columns from 8 * (l/16) of each
-  // 16 x 16 patch.
-  WF_ATOM void write_box(Box box, const float* v, int first_row, int first_column) const {
+  // The factors of a thread's two rows, 8 apart, of the 64 rows from `row`, and of its columns c and c + 1.
+  WF_ATOM Pair<float> row_factors(int row) const {
+    if (scaling.row == nullptr) return {scaling.alpha, scaling.alpha};
+    row += hopper::warp_id() % 4 * 16 + hopper::lane_id() / 4;
+    return {row < output.m ? scaling.alpha * hopper::load_global(scaling.row + row) : 0,
+            row + 8 < output.m ? scaling.alpha * hopper::load_global(scaling.row + row + 8) : 0};
+  }
+  WF_ATOM Pair<float> column_factors(int c) const {
+    if (scaling.column == nullptr) return {1, 1};
+    if (c + 1 < output.n)
+      return hopper::load_global(reinterpret_cast<const Pair<float>*>(scaling.column + c));
+    return {c < output.n ? hopper::load_global(scaling.column + c) : 0, 0};
+  }
+
+  // Scales 64 rows x one span of accumulators `v` that lie at (first_row, first_column) of D, adds beta * C,
+  // rounds, and writes them to the buffer, one 16 x 16 patch after the other: few registers beside the
+  // accumulators. Thread t addresses what Config::patch_row and patch_column say.
+  static constexpr int box_values = Config::Box::across / 2;  // registers of a thread
+  WF_ATOM void write_box(Box box, const Sum* v, int first_row, int first_column) const {
     const bool with_tail = output.tail() != output.n && first_column + Config::Box::across > output.tail();
+    const Pair<float> row = row_factors(first_row);
     const int t = hopper::thread_id() % 128;
     WF_UNROLL
     for (int x = 0; x < Config::Box::across; x += 16, v += 8) {
       const uint32_t address = box.element(Config::patch_row(t), x + Config::patch_column(t));
-      float d[8];
+      uint32_t packed[4] = {};  // C, then D: two columns by two rows, twice
+      if (scaling.beta != 0) hopper::ldmatrix(packed, address);
       WF_UNROLL
-      for (int i = 0; i < 8; ++i) d[i] = scaling.alpha * v[i];
-      if (scaling.beta != 0) {
-        uint32_t c[4];
-        hopper::ldmatrix(c, address);
+      for (int half = 0; half < 2; ++half) {
+        const Pair<float> by = column_factors(first_column + x + half * 8 + t % 4 * 2);
         WF_UNROLL
-        for (int i = 0; i < 8; ++i) d[i] += scaling.beta * unpack<Element>(c[i / 2], i % 2);
+        for (int r = 0; r < 2; ++r) {
+          const int i = half * 2 + r;
+          const float factor = r == 0 ? row.x : row.y;
+          float low = factor * by.x * float(v[2 * i]), high = factor * by.y * float(v[2 * i + 1]);
+          if (scaling.beta != 0) {
+            low += scaling.beta * unpack<Element>(packed[i], 0);
+            high += scaling.beta * unpack<Element>(packed[i], 1);
+          }
+          packed[i] = pack<Element>(low, high);
+        }
       }
-      const uint32_t packed[4] = {pack<Element>(d[0], d[1]), pack<Element>(d[2], d[3]),
-                                  pack<Element>(d[4], d[5]), pack<Element>(d[6], d[7])};
       hopper::stmatrix(address, packed);
       if (with_tail) store_tail(packed, first_row + hopper::warp_id() % 4 * 16, first_column + x);
     }
   }
 
+  // Writes 64 rows x 32 columns of int32 sums to the buffer. A quad of lanes holds 32 consecutive bytes of a
+  // row; odd rows visit the four 32-byte groups of a row in another order than even ones, or two rows of each
+  // half-warp would meet in the same banks.
+  WF_ATOM void write_sums(Box box, const int32_t* v, int first_row, int first_column) const {
+    const int lane = hopper::lane_id(), row = hopper::warp_id() % 4 * 16 + lane / 4;
+    const bool odd = row % 2 != 0;
+    WF_UNROLL
+    for (int i = 0; i < 8; i += 2) {  // groups i/4 and i/4 + 2 of 8 columns, of two rows 8 apart
+      const Pair<int32_t> left{v[i], v[i + 1]}, right{v[i + 8], v[i + 9]};
+      const int r = row + i / 2 % 2 * 8, x = i / 4 * 8 + lane % 4 * 2;
+      hopper::store_shared(box.element(r, odd ? x + 16 : x), odd ? right : left);
+      hopper::store_shared(box.element(r, odd ? x : x + 16), odd ? left : right);
+    }
+    if (output.tail() == output.n || first_column + Config::Box::across <= output.tail()) return;
+    WF_UNROLL
+    for (int i = 0; i < box_values; ++i) {
+      const int r = first_row + row + i / 2 % 2 * 8, c = first_column + i / 4 * 8 + lane % 4 * 2 + i % 2;
+      if (r < output.m && c >= output.tail() && c < output.n)
+        hopper::store_global(output.d + r * output.stride + c, v[i]);
+    }
+  }
+
   // Stores the warpgroup's part of a tile, whose first element is (row, column) of D.
   WF_ATOM void store(const Accumulators<Config>& accumulators, int row, int column) {
-    const bool with_c = scaling.beta != 0;
+    const bool with_c = !Config::exact && scaling.beta != 0;
     WF_UNROLL
     for (int box = 0; box < Config::boxes; ++box) {
       const int i = box % Config::buffers;
+      const int box_m = row + box_row(box), box_n = column + box_column(box);  // where the box lies in D
+      const Sum* v = accumulators[box / Config::boxes_across] + box % Config::boxes_across * box_values;
       if (with_c) {
         hopper::mbarrier_wait(c_full(i), c_parity ^ uint32_t(box / Config::buffers % 2));
       } else {
         if (leader()) hopper::bulk_wait_read<Config::buffers - 1>();  // the buffer's previous box has left
         hopper::named_sync(1 + warpgroup, 128);
       }
-      const int box_m = row + box_row(box), box_n = column + box_column(box);  // where the box lies in D
-      write_box(
-          buffer(i),
-          accumulators[box / Config::boxes_across] + box % Config::boxes_across * (Config::Box::across / 2),
-          box_m, box_n);
+      if constexpr (Config::exact)
+        write_sums(buffer(i), v, box_m, box_n);
+      else
+        write_box(buffer(i), v, box_m, box_n);
       hopper::fence_async_shared();
       hopper::named_sync(1 + warpgroup, 128);
       if (leader()) {

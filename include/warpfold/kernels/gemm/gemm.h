@@ -25,7 +25,8 @@ struct Operand {
 };
 
 struct Problem {
-  DType type = DType::kBF16;
+  DType type = DType::kBF16;         // of A and B: kBF16, kF16, kI8
+  DType output_type = DType::kBF16;  // of C and D: the type of A and B; for kI8 kI32, kBF16, kF16
   int64_t m = 0, n = 0, k = 0;
   Operand a;          // (M, K)
   Operand b;          // (N, K)
@@ -33,6 +34,8 @@ struct Problem {
   void* d = nullptr;  // (M, N)
   int64_t d_stride = 0;
   float alpha = 1, beta = 0;
+  const float* row_scale = nullptr;     // (M); null: ones
+  const float* column_scale = nullptr;  // (N); null: ones; starts on 8 bytes
 };
 
 // What a product will do: a pure function of sizes and type, so a caller may keep it.

@@ -150,7 +150,7 @@ template <class Config>
 WF_KERNEL(Config::threads)
 gemm_kernel(WF_PARAM hopper::TensorMap map_a, WF_PARAM hopper::TensorMap map_b,
             WF_PARAM hopper::TensorMap map_c, WF_PARAM hopper::TensorMap map_d,
-            Output<typename Config::Element> output, Scaling scaling, int k) {
+            Output<typename Config::Output> output, Scaling scaling, int k) {
   const uint32_t shared = hopper::dynamic_shared();
   const Stages<Config> stages{shared};
   const Shape shape{output.m, output.n, k};
