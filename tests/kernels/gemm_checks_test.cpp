@@ -99,6 +99,10 @@ TEST(GemmChecks, NamesArgumentAndRule) {
   p.a.stride = 72;
   EXPECT_EQ(why(p), "gemm: A has a row stride of 72 elements = 72 bytes; TMA needs a multiple of 16 bytes");
   p = good();
+  p.row_scale = reinterpret_cast<const float*>(memory);
+  EXPECT_EQ(why(p), "gemm: BF16 takes no scales; I8 does");
+  p = good();
+  p.type = DType::kI8;
   p.column_scale = reinterpret_cast<const float*>(memory + 4);
   EXPECT_EQ(why(p), "gemm: scales are misaligned; column_scale starts on 8 bytes, row_scale on 4");
   p = good();
@@ -115,7 +119,7 @@ TEST(GemmChecks, Plans) {
   p.a.stride = p.b.stride = p.c.stride = p.d_stride = 8192;
   EXPECT_EQ(plan(p, 132)->blocks, 132);
   EXPECT_EQ(plan(p, 132)->tile, TileId::m128_n192_ping_pong);
-  EXPECT_EQ(plan(p, 133, TileId::m128_n256_cluster2)->blocks, 132);
+  EXPECT_EQ(plan(p, 133, TileId::m128_n128_ping_pong_cluster2)->blocks, 132);
   EXPECT_EQ(plan(p, 1).error().message, "gemm: 1 multiprocessors, at least 2 are needed");
   p.m = 0;
   EXPECT_EQ(plan(p, 132)->blocks, 0);

@@ -82,6 +82,12 @@ MUTANTS = [
     ("multicast reaches one block", GEMM + "kernel.h", "(1 << Config::cluster) - 1", "1"),
     ("both blocks fetch the same half of B", GEMM + "kernel.h", "first, column + first, k", "first, column, k"),
     ("band does not end at the last row", GEMM + "raster.h", "rows - band_start() < band ? rows - band_start() : band", "band"),
+    ("int32 stores exchange the halves of even rows", GEMM + "epilogue.h", "odd ? right : left", "odd ? left : right"),
+    ("row scales of the upper half only", GEMM + "epilogue.h", "r == 0 ? factors.row.x : factors.row.y", "factors.row.x"),
+    ("column scales are those of the first 8 columns", GEMM + "epilogue.h", "by = factors.column[x / 8 + half];", "by = factors.column[0];"),
+    ("scales past the last row", GEMM + "epilogue.h",
+     "row + 8 < output.m ? scaling.alpha * hopper::load_global(scaling.row + row + 8) : 0",
+     "scaling.alpha * hopper::load_global(scaling.row + row)"),
     ("arrival at the own block only", GEMM + "kernel.h", "mbarrier_arrive_remote(empty, hopper::lane_id())",
      "mbarrier_arrive_remote(empty, hopper::cluster_rank())"),
 ]

@@ -3,8 +3,9 @@
 
 namespace gemm = warpfold::kernels::gemm;
 
-struct TooManyStages : gemm::Tile128x256 {
+struct TooManyStages : gemm::Tile128x256Cluster2 {
   static constexpr int stages = 6;
 };
-constexpr auto chain = gemm::chain<gemm::Config<warpfold::hopper::bf16, warpfold::hopper::bf16, TooManyStages>>();
+constexpr auto chain =
+    gemm::chain<gemm::Config<warpfold::hopper::bf16, warpfold::hopper::bf16, TooManyStages>>();
 static_assert(warpfold::kernels::Proof<chain>::holds);

@@ -62,10 +62,6 @@ constexpr TileCost costs[] = {{TileId::m128_n128_ping_pong, 1.0},
                               {TileId::m64_n64_ping_pong, 1.6}};
 
 TileId choose(const Problem& p, int multiprocessors) {
-  // int8 multiplies twice as fast, so moving fewer bytes pays from many waves on: the largest tile, B shared
-  // by pairs.
-  if (p.type == DType::kI8 && tiles(p, TileId::m128_n128_ping_pong) >= 16 * int64_t{multiprocessors})
-    return TileId::m256_n192_cluster2;
   TileId best{};
   double least = 0;
   int64_t waves_of_best = 0;
@@ -95,6 +91,8 @@ Status can_run(const Problem& p) {
                : p.output_type != p.type)
     return fail(ErrorCode::kUnsupported, fmt::format("gemm: {} with a result of type {} is not supported",
                                                      info(p.type).name, info(p.output_type).name));
+  if (!integers && (p.row_scale != nullptr || p.column_scale != nullptr))
+    return fail(ErrorCode::kUnsupported, fmt::format("gemm: {} takes no scales; I8 does", info(p.type).name));
   if (exact && (p.alpha != 1 || p.beta != 0 || p.row_scale != nullptr || p.column_scale != nullptr))
     return fail(ErrorCode::kUnsupported, "gemm: a result of type I32 takes neither alpha, beta nor scales");
   WF_CHECK(check_size('M', p.m));

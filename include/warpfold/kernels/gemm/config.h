@@ -18,19 +18,9 @@ namespace warpfold::kernels::gemm {
 enum class Schedule : uint8_t { cooperative, ping_pong };
 
 // ---- Tiles. `cluster` blocks take tiles one above the other and share their B tile by multicast.
-struct Tile128x256 {
-  static constexpr const char* name = "128x256";
-  static constexpr int tile_m = 128, tile_n = 256, stages = 4, cluster = 1;
-  static constexpr Schedule schedule = Schedule::cooperative;
-};
 struct Tile128x256Cluster2 {
   static constexpr const char* name = "128x256_cluster2";
   static constexpr int tile_m = 128, tile_n = 256, stages = 4, cluster = 2;
-  static constexpr Schedule schedule = Schedule::cooperative;
-};
-struct Tile256x128Cluster2 {
-  static constexpr const char* name = "256x128_cluster2";
-  static constexpr int tile_m = 256, tile_n = 128, stages = 4, cluster = 2;
   static constexpr Schedule schedule = Schedule::cooperative;
 };
 struct Tile128x128PingPong {
@@ -48,11 +38,6 @@ struct Tile128x192PingPong {
   static constexpr int tile_m = 128, tile_n = 192, stages = 4, cluster = 1;
   static constexpr Schedule schedule = Schedule::ping_pong;
 };
-struct Tile256x192Cluster2 {
-  static constexpr const char* name = "256x192_cluster2";
-  static constexpr int tile_m = 256, tile_n = 192, stages = 3, cluster = 2;
-  static constexpr Schedule schedule = Schedule::cooperative;
-};
 struct Tile64x64PingPong {
   static constexpr const char* name = "64x64_pingpong";
   static constexpr int tile_m = 64, tile_n = 64, stages = 8, cluster = 1;
@@ -60,46 +45,32 @@ struct Tile64x64PingPong {
 };
 
 enum class TileId : uint8_t {
-  m128_n256,
-  m128_n256_cluster2,
-  m256_n128_cluster2,
   m128_n128_ping_pong,
   m128_n128_ping_pong_cluster2,
   m128_n192_ping_pong,
-  m256_n192_cluster2,
-  m64_n64_ping_pong
+  m64_n64_ping_pong,
+  m128_n256_cluster2
 };
-inline constexpr TileId all_tiles[] = {TileId::m128_n256,
-                                       TileId::m128_n256_cluster2,
-                                       TileId::m256_n128_cluster2,
-                                       TileId::m128_n128_ping_pong,
-                                       TileId::m128_n128_ping_pong_cluster2,
-                                       TileId::m128_n192_ping_pong,
-                                       TileId::m256_n192_cluster2,
-                                       TileId::m64_n64_ping_pong};
+inline constexpr TileId all_tiles[] = {TileId::m128_n128_ping_pong, TileId::m128_n128_ping_pong_cluster2,
+                                       TileId::m128_n192_ping_pong, TileId::m64_n64_ping_pong,
+                                       TileId::m128_n256_cluster2};
 
 // f(Tile{}) of the tile that `id` names.
 template <class Function>
 constexpr auto with_tile(TileId id, Function f) {
   switch (id) {
-    case TileId::m128_n256_cluster2:
-      return f(Tile128x256Cluster2{});
-    case TileId::m256_n128_cluster2:
-      return f(Tile256x128Cluster2{});
-    case TileId::m128_n128_ping_pong:
-      return f(Tile128x128PingPong{});
     case TileId::m128_n128_ping_pong_cluster2:
       return f(Tile128x128PingPongCluster2{});
     case TileId::m128_n192_ping_pong:
       return f(Tile128x192PingPong{});
-    case TileId::m256_n192_cluster2:
-      return f(Tile256x192Cluster2{});
     case TileId::m64_n64_ping_pong:
       return f(Tile64x64PingPong{});
-    case TileId::m128_n256:
+    case TileId::m128_n256_cluster2:
+      return f(Tile128x256Cluster2{});
+    case TileId::m128_n128_ping_pong:
       break;
   }
-  return f(Tile128x256{});
+  return f(Tile128x128PingPong{});
 }
 
 template <class ElementType, class OutputType, class TileType>

@@ -34,7 +34,7 @@ struct Problem {
   void* d = nullptr;  // (M, N)
   int64_t d_stride = 0;
   float alpha = 1, beta = 0;
-  const float* row_scale = nullptr;     // (M); null: ones
+  const float* row_scale = nullptr;     // (M), for int8 with a 16-bit result; null: ones
   const float* column_scale = nullptr;  // (N); null: ones; starts on 8 bytes
 };
 
