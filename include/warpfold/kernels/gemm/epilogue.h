@@ -104,32 +104,16 @@ struct Epilogue {
     }
   }
 
-  // What a thread's accumulators of one box are multiplied with: alpha, and for int8 the scales of its two
-  // rows, 8 apart, and of its columns. Where registers are left, they are fetched before the wait for the
-  // buffer, which hides the way.
+  // int8 with a 16-bit result is scaled by row and column; the factors of a thread's two rows, 8 apart, of
+  // the 64 rows from `row` include alpha.
   static constexpr bool scaled = Config::integers && !Config::exact;
-  static constexpr bool columns_ahead = scaled && Config::accumulators <= 128;
-  struct Factors {
-    Pair<float> row;
-    Pair<float> column[columns_ahead ? Config::Box::across / 8 : 1];  // of each 8 columns
-  };
-  WF_ATOM Factors factors_of(int first_row, int first_column) const {
-    Factors f;
-    f.row = row_factors(first_row);
-    if constexpr (columns_ahead) {
-      WF_UNROLL
-      for (int g = 0; g < Config::Box::across / 8; ++g) f.column[g] = column_factors(first_column + g * 8);
-    }
-    return f;
-  }
   WF_ATOM Pair<float> row_factors(int row) const {
     if (!scaled || scaling.row == nullptr) return {scaling.alpha, scaling.alpha};
     row += hopper::warp_id() % 4 * 16 + hopper::lane_id() / 4;
     return {row < output.m ? scaling.alpha * hopper::load_global(scaling.row + row) : 0,
             row + 8 < output.m ? scaling.alpha * hopper::load_global(scaling.row + row + 8) : 0};
   }
-  WF_ATOM Pair<float> column_factors(int c) const {  // of the thread's two columns of the 8 from c
-    c += hopper::lane_id() % 4 * 2;
+  WF_ATOM Pair<float> column_factors(int c) const {  // of columns c and c + 1
     if (scaling.column == nullptr) return {1, 1};
     if (c + 1 < output.n)
       return hopper::load_global(reinterpret_cast<const Pair<float>*>(scaling.column + c));
@@ -140,9 +124,9 @@ struct Epilogue {
   // rounds, and writes them to the buffer, one 16 x 16 patch after the other: few registers beside the
   // accumulators. Thread t addresses what Config::patch_row and patch_column say.
   static constexpr int box_values = Config::Box::across / 2;  // registers of a thread
-  WF_ATOM void write_box(Box box, const Sum* v, const Factors& factors, int first_row,
-                         int first_column) const {
+  WF_ATOM void write_box(Box box, const Sum* v, int first_row, int first_column) const {
     const bool with_tail = output.tail() != output.n && first_column + Config::Box::across > output.tail();
+    const Pair<float> row = row_factors(first_row);
     const int t = hopper::thread_id() % 128;
     WF_UNROLL
     for (int x = 0; x < Config::Box::across; x += 16, v += 8) {
@@ -152,14 +136,11 @@ struct Epilogue {
       WF_UNROLL
       for (int half = 0; half < 2; ++half) {
         Pair<float> by{1, 1};
-        if constexpr (columns_ahead)
-          by = factors.column[x / 8 + half];
-        else if constexpr (scaled)
-          by = column_factors(first_column + x + half * 8);
+        if constexpr (scaled) by = column_factors(first_column + x + half * 8 + t % 4 * 2);
         WF_UNROLL
         for (int r = 0; r < 2; ++r) {
           const int i = half * 2 + r;
-          const float factor = r == 0 ? factors.row.x : factors.row.y;
+          const float factor = r == 0 ? row.x : row.y;
           float low = factor * by.x * float(v[2 * i]), high = factor * by.y * float(v[2 * i + 1]);
           if (scaling.beta != 0) {
             low += scaling.beta * unpack<Element>(packed[i], 0);
@@ -203,8 +184,6 @@ struct Epilogue {
       const int i = box % Config::buffers;
       const int box_m = row + box_row(box), box_n = column + box_column(box);  // where the box lies in D
       const Sum* v = accumulators[box / Config::boxes_across] + box % Config::boxes_across * box_values;
-      [[maybe_unused]] Factors factors;
-      if constexpr (!Config::exact) factors = factors_of(box_m, box_n);
       if (with_c) {
         hopper::mbarrier_wait(c_full(i), c_parity ^ uint32_t(box / Config::buffers % 2));
       } else {
@@ -214,7 +193,7 @@ struct Epilogue {
       if constexpr (Config::exact)
         write_sums(buffer(i), v, box_m, box_n);
       else
-        write_box(buffer(i), v, factors, box_m, box_n);
+        write_box(buffer(i), v, box_m, box_n);
       hopper::fence_async_shared();
       hopper::named_sync(1 + warpgroup, 128);
       if (leader()) {
