@@ -70,16 +70,16 @@ constexpr DType dtype() {
     return DType::kI32;
 }
 
-// A row-major matrix with rows on multiples of 16 bytes, padding and a guard row on both sides, all poison.
+// A row-major matrix with rows on multiples of 16 bytes, padding, a guard row before and a tile's rows behind, all poison.
 template <class T>
 struct Matrix {
-  static constexpr int unit = 16 / int(sizeof(T));
+  static constexpr int unit = 16 / int(sizeof(T)), guard = 256;
   int rows, width, stride;
   std::vector<T> storage;
   T* data;
 
   Matrix(int r, int w, int extra) : rows(r), width(w), stride((w + unit - 1) / unit * unit + extra * unit) {
-    storage.assign(size_t(r + 2) * size_t(stride) + size_t(unit), poison<T>());
+    storage.assign(size_t(r + 1 + guard) * size_t(stride) + size_t(unit), poison<T>());
     data = storage.data() + (16 - reinterpret_cast<uintptr_t>(storage.data()) % 16) % 16 / sizeof(T) + stride;
   }
   T& at(int i, int j) { return data[size_t(i) * size_t(stride) + size_t(j)]; }
@@ -142,7 +142,7 @@ std::string check(const Case& c, uint64_t seed, double& ms) {
       const double x = to_double(a.at(i, k));
       for (int j = 0; j < c.n; ++j) product[size_t(i * c.n + j)] += x * b_columns[size_t(k * c.n + j)];
     }
-  for (int i = -1; i <= c.m; ++i)
+  for (int i = -1; i < c.m + d.guard; ++i)
     for (int j = 0; j < d.stride; ++j) {
       const bool inside = i >= 0 && i < c.m && j < c.n;
       Out want = poison<Out>();
