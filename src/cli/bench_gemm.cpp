@@ -243,7 +243,7 @@ int bench_gemm_main(int argc, char** argv) {
   CLI::App app("Speed of matrix products on a Hopper GPU, beside cuBLAS where PyTorch is installed",
                "warpfold bench gemm");
   app.add_option("--sizes", o.sizes, "m or mxnxk, comma-separated")->capture_default_str();
-  app.add_option("--types", o.types, "bf16, f16")->capture_default_str();
+  app.add_option("--types", o.types, "bf16, f16; beside PyTorch also int8, int8_bf16")->capture_default_str();
   app.add_option("--tiles", o.tiles, "auto, all, or names")->capture_default_str();
   app.add_option("--seconds", o.seconds, "of timed runs for each row")
       ->check(CLI::Range(0.01, 600.0))
