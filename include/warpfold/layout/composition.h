@@ -22,7 +22,9 @@ WF_HD constexpr bool extended_checked(const Layout& l, int64_t x, int64_t& offse
   offset = 0;
   for (int i = 0; i + 1 < l.leaves(); ++i) {
     const int64_t rest = floor_div(x, l.shape[i]);
-    if (!checked_mul_add(floor_mod(x, l.shape[i]), l.stride[i], offset)) return false;
+    // The quotient's multiple fits wherever x is not negative.
+    const int64_t within = x >= 0 ? x - rest * l.shape[i] : floor_mod(x, l.shape[i]);
+    if (!checked_mul_add(within, l.stride[i], offset)) return false;
     x = rest;
   }
   return l.leaves() == 0 || checked_mul_add(x, l.stride[l.leaves() - 1], offset);
