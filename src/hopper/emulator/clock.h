@@ -29,13 +29,26 @@ inline bool covers(const Clock& a, const Clock& b) {
 struct Epoch {
   uint32_t agent = 0;
   Time time = 0;  // 0: never
+  bool operator==(const Epoch&) const = default;
+};
+
+// What has happened before something: `ordered`, of which every access is over; and `published`, whose writes
+// are also visible. A relaxed arrival orders without publishing. Only arrivals between blocks can be relaxed,
+// so a cluster of one block leaves `published` empty.
+struct Knowledge {
+  SharedClock ordered, published;
 };
 
 // Who accesses and what it knows: `base`, and all that `self` and `parent` did until their times. The parent
-// of an asynchronous operation is the thread that issued it.
+// of an asynchronous operation is the thread that issued it. `published` is null where it needs no check.
 struct Access {
   const Clock* base;
   Epoch self, parent;
+  const Clock* published = nullptr;
+  // Until when the accessor knows what a thread did.
+  Time known(uint32_t agent) const {
+    return std::max((*base)[agent], agent == parent.agent ? parent.time : 0);
+  }
   bool knows(const Epoch& e) const {
     return e.time <= (*base)[e.agent] || e.agent == self.agent ||
            (e.agent == parent.agent && e.time <= parent.time);
@@ -90,6 +103,22 @@ class Gather {
  private:
   Clock now_;
   SharedClock last_;
+};
+
+struct Gathered {
+  Gather ordered, published;
+  bool publishes = false;
+
+  void reset(size_t agents, bool many_blocks) {
+    publishes = many_blocks;
+    ordered.reset(agents);
+    if (publishes) published.reset(agents);
+  }
+  void add(Epoch e) {
+    ordered.add(e);
+    if (publishes) published.add(e);
+  }
+  Knowledge freeze() const { return {ordered.freeze(), publishes ? published.freeze() : nullptr}; }
 };
 
 }  // namespace warpfold::hopper::emulator

@@ -1,6 +1,7 @@
 // The scheduler: threads and engines of a cluster take turns at random; clusters of a launch do, too.
 #include "cluster.h"
 
+#include <bit>
 #include <cstring>
 
 namespace warpfold::hopper::emulator {
@@ -65,11 +66,13 @@ Cluster::Cluster(const Launch& launch, uint32_t index, uint64_t seed, GlobalMemo
     b.shadow.reset(shared_bytes_ + shared_start);
     b.mbarrier_at.assign((shared_bytes_ + shared_start) / 8 + 1, -1);
     b.live_threads = threads_per_block_;
-    for (WarpBarrier& n : b.named) n.arriving.reset(agents_);
+    for (WarpBarrier& n : b.named) n.arriving.reset(agents_, ranks() > 1);
   }
-  cluster_barrier_.arriving.reset(agents_);
+  cluster_barrier_.arriving.reset(agents_, ranks() > 1);
   cluster_barrier_.expected = count;
   warps_.resize((count + 31) / 32);
+  // As compiled for one block of an SM: the most that 64 Ki registers allow.
+  for (Warp& w : warps_) w.registers = std::min(256, 65536 / launch.threads / 8 * 8);
   warpgroups_.resize((count + 127) / 128);
   for (uint32_t t = 0; t < count; ++t) {
     threads_.push_back(std::make_unique<Thread>());
@@ -77,7 +80,7 @@ Cluster::Cluster(const Launch& launch, uint32_t index, uint64_t seed, GlobalMemo
     const auto rank = int(t / threads_per_block_);
     thread.identity = {int(t % threads_per_block_), int(index) * launch.cluster + rank, launch.blocks, rank,
                        launch.cluster};
-    thread.base = nothing;
+    thread.base = thread.published = nothing;
     thread.open_bulk = std::make_shared<BulkGroup>();
     thread.fiber.start(&Cluster::thread_main, this);
     runnable_.push_back(t);
@@ -98,6 +101,7 @@ void Cluster::thread_main(Fiber&, void* argument) {
   } catch (const Failure& e) {
     c.fiber_failure_ = e.what();
   }
+  c.progress();
   c.self().run = Thread::Run::finished;
   --c.own_block().live_threads;
   --c.live_;
@@ -152,6 +156,7 @@ uint32_t Cluster::engines_ready() const {
 
 void Cluster::step_engine(uint32_t pick) {
   if (pick < copies_.size()) {
+    progress();
     if (copies_[pick]->step(*this)) {
       copies_[pick] = std::move(copies_.back());
       copies_.pop_back();
@@ -194,9 +199,7 @@ void Cluster::wake(Queue& queue) {
 Warp& Cluster::enter_warp(const char* atom, uint64_t in, void* data) {
   Warp& w = warps_[running_ / 32];
   if (w.arrived != 0 && std::strcmp(w.atom, atom) != 0)
-    fail("the lanes of " +
-         name_of_thread(warp_first()).substr(0, name_of_thread(warp_first()).find(" lane")) +
-         " diverge: some are at " + w.atom + ", some at " + atom);
+    fail("the lanes of " + name_of_warp(running_) + " diverge: some are at " + w.atom + ", some at " + atom);
   w.atom = atom;
   const uint32_t lane = running_ % 32;
   w.in[lane] = in;
@@ -205,37 +208,62 @@ Warp& Cluster::enter_warp(const char* atom, uint64_t in, void* data) {
   return w;
 }
 
-Epoch Cluster::next_copy_epoch() {
-  const uint64_t n = copy_count_++;
+Epoch Cluster::next_copy_epoch(const char* atom) {
+  const uint64_t n = issued_copies_.size();
+  issued_copies_.push_back({atom, running_});
   const auto first = uint32_t(agents_ - copy_agents);
   return {first + uint32_t(n % copy_agents), Time(n / copy_agents + 1)};
 }
 
+std::string Cluster::name_of_warp(uint32_t thread) const {
+  return "block " + std::to_string(threads_[thread]->identity.block) + " warp " +
+         std::to_string(thread % threads_per_block_ / 32);
+}
 std::string Cluster::name_of_thread(uint32_t thread) const {
-  const uint32_t t = thread % threads_per_block_;
-  return "block " + std::to_string(threads_[thread]->identity.block) + " warp " + std::to_string(t / 32) +
-         " lane " + std::to_string(t % 32);
+  return name_of_warp(thread) + " lane " + std::to_string(thread % 32);
 }
 
-std::string Cluster::name_of_agent(uint32_t agent) const {
+void Cluster::learn(const std::vector<Epoch>& epochs) {
+  const auto with = [&](const SharedClock& clock) {
+    auto known = std::make_shared<Clock>(*clock);
+    for (const Epoch& e : epochs) (*known)[e.agent] = std::max((*known)[e.agent], e.time);
+    return known;
+  };
+  self().base = with(self().base);
+  if (ranks() > 1) self().published = with(self().published);
+}
+
+std::string Cluster::name_of(const Epoch& e) const {
+  const uint32_t agent = e.agent;
   if (agent < threads_.size()) return name_of_thread(agent);
   if (agent < agents_ - copy_agents) {
     const uint32_t warpgroup = agent - uint32_t(threads_.size());
     return "a WGMMA of block " + std::to_string(threads_[warpgroup * 128]->identity.block) + " warpgroup " +
            std::to_string(warpgroup * 128 % threads_per_block_ / 128);
   }
-  return "an asynchronous copy";
+  const Issued& copy = issued_copies_[size_t(e.time - 1) * copy_agents + agent - (agents_ - copy_agents)];
+  return "a " + std::string(copy.atom) + " of " + name_of_thread(copy.thread);
 }
 
 std::string Cluster::text_of(const Waiting& w, uint32_t thread) const {
   const Block& b = blocks_[thread / threads_per_block_];
   switch (w.what) {
+    case Waiting::For::try_wait:
     case Waiting::For::mbarrier: {
       const MBarrier& m = b.mbarriers[size_t(b.mbarrier_at[w.id / 8])];
       return "mbarrier " + m.name + ", parity " + std::to_string(w.parity) + ": it is in phase " +
              std::to_string(m.phase) + ", " + std::to_string(m.pending) + " of " + std::to_string(m.count) +
-             " arrivals and " + std::to_string(m.bytes) + " bytes are missing";
+             " arrivals and " + std::to_string(m.bytes) + " bytes are missing" +
+             (w.what == Waiting::For::try_wait ? " (by mbarrier_try_wait, again and again)" : "");
     }
+    case Waiting::For::flag:
+      return "another value of " + name_of_memory(reinterpret_cast<uintptr_t>(w.flag)) +
+             " (by load_acquire, again and again): it is " + std::to_string(*w.flag);
+    case Waiting::For::registers:
+      return "registers_increase<" + std::to_string(w.id) + ">: the block has " +
+             std::to_string(b.free_registers) + " registers free, and a warp with " +
+             std::to_string(warps_[thread / 32].registers) + " a lane needs " +
+             std::to_string((int(w.id) - warps_[thread / 32].registers) * 32) + " more";
     case Waiting::For::barrier:
       return (w.id == 0 ? std::string("block_sync") : "named barrier " + std::to_string(w.id)) + ": " +
              std::to_string(b.named[w.id].arrived) + " of " + std::to_string(b.named[w.id].expected) +
@@ -258,22 +286,37 @@ std::string Cluster::text_of(const Waiting& w, uint32_t thread) const {
   return "";
 }
 
+// "lane 3", "lanes 0-4, 7"
+static std::string names_of_lanes(uint32_t mask) {
+  std::string text;
+  for (int lane = 0; lane < 32; ++lane) {
+    if ((mask >> lane & 1) == 0) continue;
+    const int first = lane;
+    while (lane < 31 && (mask >> (lane + 1) & 1) != 0) ++lane;
+    text += (text.empty() ? "" : ", ") + std::to_string(first);
+    if (lane > first) text += "-" + std::to_string(lane);
+  }
+  return (std::popcount(mask) == 1 ? "lane " : "lanes ") + text;
+}
+
 std::string Cluster::describe_waiters() const {
   std::string text;
   for (uint32_t rank = 0; rank < blocks_.size(); ++rank) {
-    std::map<std::string, std::map<uint32_t, uint32_t>> lanes;  // reason -> warp -> count
+    std::map<std::string, std::map<uint32_t, uint32_t>> lanes;  // reason -> warp -> mask
     uint32_t ended = 0;
     for (uint32_t t = rank * threads_per_block_; t < (rank + 1) * threads_per_block_; ++t) {
       ended += threads_[t]->run == Thread::Run::finished;
-      if (threads_[t]->run == Thread::Run::blocked)
-        ++lanes[text_of(threads_[t]->waiting, t)][t % threads_per_block_ / 32];
+      const auto what = threads_[t]->waiting.what;
+      const bool asks = what == Waiting::For::try_wait || what == Waiting::For::flag;
+      if (threads_[t]->run == Thread::Run::blocked || (threads_[t]->run == Thread::Run::runnable && asks))
+        lanes[text_of(threads_[t]->waiting, t)][t % threads_per_block_ / 32] |= 1u << t % 32;
     }
     for (const auto& [reason, warps] : lanes) {
       text += "\n  block " + std::to_string(threads_[rank * threads_per_block_]->identity.block) + ": ";
       const char* separator = "";
-      for (const auto& [warp, count] : warps) {
+      for (const auto& [warp, mask] : warps) {
         text += separator + ("warp " + std::to_string(warp));
-        if (count != 32) text += " (" + std::to_string(count) + (count == 1 ? " lane)" : " lanes)");
+        if (mask != 0xFFFFFFFF) text += " (" + names_of_lanes(mask) + ")";
         separator = ", ";
       }
       text += " wait" + std::string(warps.size() == 1 ? "s" : "") + " for " + reason;
@@ -286,6 +329,13 @@ std::string Cluster::describe_waiters() const {
 }
 
 void Cluster::check_finished() {
+  for (uint32_t t = 0; has_warpgroups_ && t < threads_.size(); t += 32) {
+    const Warp &first = warps_[t / 128 * 4], &w = warps_[t / 32];
+    if (w.register_changes != first.register_changes)
+      fail(name_of_warp(t) + " has executed " + std::to_string(w.register_changes) +
+           " registers_increase or registers_decrease, " + name_of_warp(t / 128 * 128) + " " +
+           std::to_string(first.register_changes) + ": all four warps of a warpgroup have to");
+  }
   for (uint32_t rank = 0; rank < blocks_.size(); ++rank)
     for (const MBarrier& b : blocks_[rank].mbarriers)
       if (b.live && b.bytes != 0)
@@ -326,6 +376,12 @@ Status run(const Launch& launch, const std::function<void()>& kernel) {
       if (stuck[i]) continue;
       Cluster& c = *resident[i];
       bool moved = false;
+      if (global.asked_in_vain > options().patience) {
+        std::string text =
+            "deadlock: nothing has changed for " + std::to_string(options().patience) + " questions";
+        for (const auto& r : resident) text += r->describe_waiters();
+        resident[0]->fail(text);
+      }
       for (int slice = 0; slice < 256 && !c.finished(); ++slice) {
         if (!c.step()) break;
         moved = true;

@@ -45,11 +45,10 @@ struct MBarrier {
   bool live = false;
   std::string name;
   uint32_t count = 0, pending = 0, phase = 0;
-  int64_t bytes = 0;  // expected and not yet arrived
-  Epoch initialised;
-  bool init_fenced = false;
-  Gather arriving;
-  SharedClock completed;
+  int64_t bytes = 0;          // expected and not yet arrived
+  Epoch initialised, fenced;  // fenced: its fence_mbarrier_init
+  Gathered arriving;
+  Knowledge completed;
   Queue waiters;
 };
 
@@ -57,8 +56,8 @@ struct MBarrier {
 struct WarpBarrier {
   uint32_t expected = 0, arrived = 0;
   uint64_t generation = 0;
-  Gather arriving;
-  SharedClock completed;
+  Gathered arriving;
+  Knowledge completed;
   std::vector<uint32_t> warps;  // that wait
 };
 
@@ -70,6 +69,8 @@ struct Warp {
   uint64_t in[32] = {}, out[32] = {};
   void* data[32] = {};
   Queue waiters;
+  int registers = 0;              // of a lane
+  uint32_t register_changes = 0;  // setmaxnreg instructions executed
 };
 
 struct BulkGroup {
@@ -78,7 +79,14 @@ struct BulkGroup {
   std::vector<Epoch> done;
 };
 
-// Copies of one thread by cp.async that have not landed.
+// A copy by cp.async that has landed and has not been waited for.
+struct LandedCopy {
+  uint64_t number;
+  Epoch self;
+  uint32_t destination, bytes;
+};
+
+// An arrival that follows when copies of its thread by cp.async have landed.
 struct AsyncArrival {
   uint32_t barrier;
   std::vector<uint64_t> waits_for;  // numbers of copies
@@ -121,9 +129,13 @@ struct Waiting {
     warp,
     product,
     bulk,
-    copy
+    copy,
+    registers,
+    try_wait,  // the last two run on, asking again and again
+    flag
   } what = For::nothing;
   uint32_t id = 0, parity = 0;
+  const int* flag = nullptr;
 };
 
 struct Thread {
@@ -131,10 +143,14 @@ struct Thread {
   Identity identity;
   enum class Run : uint8_t { runnable, blocked, finished } run = Run::runnable;
   Waiting waiting;
-  SharedClock base;
+  SharedClock base, published;  // see Knowledge
   Time now = 1;
-  Time products_known = 0;  // of its own warpgroup
-  Time async_fence = 0, release_fence = 0, init_fence = 0;
+  Time products_known = 0;         // of its own warpgroup
+  std::vector<Time> async_fences;  // when it executed them
+  // What a relaxed arrival publishes after all: what was published to this thread, and what it did, before
+  // its last fence_cluster.
+  SharedClock fence_published;
+  Time fence_time = 0;
   uint64_t cluster_phase = 0;  // of the cluster barrier in which it arrived last
 
   // WGMMA
@@ -160,9 +176,9 @@ struct Thread {
   Queue bulk_waiters;
 
   // cp.async
-  uint64_t copies = 0;
+  uint64_t copies = 0, copies_arrived = 0;  // issued; of which a copy_async_arrive has told a barrier
   std::vector<uint64_t> copies_in_flight;
-  std::vector<Epoch> copies_landed;
+  std::vector<LandedCopy> copies_landed;
   std::deque<uint64_t> copy_groups;  // copies issued up to each commit
   std::vector<AsyncArrival> copy_arrivals;
   Queue copy_waiters;
@@ -176,6 +192,8 @@ struct Block {
   std::deque<MBarrier> mbarriers;
   WarpBarrier named[16];
   uint32_t live_threads = 0;
+  int free_registers = 0;  // given back by setmaxnreg
+  Queue register_waiters;
 };
 
 class Cluster {
@@ -243,38 +261,63 @@ class Cluster {
   uint32_t warp_first() const { return running_ / 32 * 32; }
 
   // Clocks
-  void learn(const SharedClock& clock) { self().base = joiner_(self().base, clock); }
-  void add_to(Gather& g, uint32_t thread) {
+  void learn(const Knowledge& k) {
+    self().base = joiner_(self().base, k.ordered);
+    if (ranks() > 1) self().published = joiner_(self().published, k.published);
+  }
+  void learn(const std::vector<Epoch>& epochs);
+  void add_to(Gathered& g, uint32_t thread, Order order = Order::release) {
     Thread& t = *threads_[thread];
-    g.add(t.base);
-    g.add(Epoch{thread, t.now});
-    if (has_warpgroups_) g.add(Epoch{warpgroup_agent(thread / 128), t.products_known});
+    g.ordered.add(t.base);
+    g.ordered.add(Epoch{thread, t.now});
+    if (has_warpgroups_) g.ordered.add(Epoch{warpgroup_agent(thread / 128), t.products_known});
+    if (!g.publishes) return;
+    const bool release = order == Order::release;
+    if (!release && t.fence_time == 0) return;
+    g.published.add(release ? t.published : t.fence_published);
+    g.published.add(Epoch{thread, release ? t.now : t.fence_time});
   }
   Epoch epoch() { return {running_, self().now}; }
-  Access access() {
-    return {self().base.get(), epoch(), {warpgroup_agent(running_ / 128), self().products_known}};
+  Access access_of(uint32_t thread) {
+    Thread& t = *threads_[thread];
+    return {t.base.get(),
+            {thread, t.now},
+            {warpgroup_agent(thread / 128), t.products_known},
+            ranks() > 1 ? t.published.get() : nullptr};
   }
+  Access access() { return access_of(running_); }
   uint32_t warpgroup_agent(uint32_t warpgroup) const { return uint32_t(threads_.size()) + warpgroup; }
-  Epoch next_copy_epoch();
+  Epoch next_copy_epoch(const char* atom);  // the running thread issues it
+
+  // Something happened that a thread may be asking for again and again. When nothing of the kind happens for
+  // long while threads ask, that is a deadlock, too.
+  void progress() { global_.asked_in_vain = 0; }
+  void ask_in_vain(Waiting why) {
+    self().waiting = why;
+    ++global_.asked_in_vain;
+    yield();
+  }
 
   // Shared memory: address without a rank. Fails when outside or misaligned.
   uint8_t* at(uint32_t rank, uint32_t address, uint32_t bytes, uint32_t alignment, const char* atom);
   void check_write(uint32_t rank, uint32_t address, uint32_t bytes, const Access& a);
   void check_read(uint32_t rank, uint32_t address, uint32_t bytes, const Access& a);
   void check_async_read(uint32_t rank, uint32_t address, uint32_t bytes, const Access& a);
-  void check_global(const void* p, uint64_t bytes, bool write, const char* what);
+  void check_global(const void* p, uint64_t bytes, GlobalMemory::Use use, const char* what);
   void check_range(uint32_t rank, uint32_t address, uint32_t bytes, const char* atom);
 
   // mbarriers
   MBarrier& mbarrier(uint32_t rank, uint32_t address, const char* atom, bool from_afar);
-  void mbarrier_bytes(uint32_t rank, uint32_t address, uint32_t bytes, const Access& seen);
+  void mbarrier_bytes(uint32_t rank, uint32_t address, uint32_t bytes, const SharedClock& base, Epoch copy,
+                      Epoch issuer);
   void complete_if_due(MBarrier& b);
-  void arrive(MBarrier& b);
+  void arrive(MBarrier& b, Order order = Order::release);
 
   void add_copy(std::unique_ptr<AsyncOp> op) { copies_.push_back(std::move(op)); }
   [[noreturn]] void fail(const std::string& what) const;
-  std::string name_of_agent(uint32_t agent) const;
+  std::string name_of(const Epoch& e) const;
   std::string name_of_thread(uint32_t thread) const;
+  std::string name_of_warp(uint32_t thread) const;
 
  private:
   static void thread_main(Fiber& fiber, void* argument);
@@ -287,6 +330,7 @@ class Cluster {
   std::string text_of(const Waiting& w, uint32_t thread) const;
   [[noreturn]] void fail_race(const char* access, uint32_t rank, uint32_t address, const Epoch& self,
                               const Epoch& earlier) const;
+  const MBarrier& mbarrier_over(uint32_t rank, uint32_t address) const;
 
   uint32_t index_, threads_per_block_, shared_bytes_;
   bool has_warpgroups_;
@@ -302,7 +346,11 @@ class Cluster {
   std::vector<Warpgroup> warpgroups_;
   WarpBarrier cluster_barrier_;
   std::vector<std::unique_ptr<AsyncOp>> copies_;
-  uint64_t copy_count_ = 0;
+  struct Issued {
+    const char* atom;
+    uint32_t thread;
+  };
+  std::vector<Issued> issued_copies_;
   std::vector<uint32_t> runnable_;
   uint32_t running_ = 0, live_ = 0;
   std::string fiber_failure_;

@@ -101,7 +101,7 @@ struct Load final : AsyncOp {
       const Row r = box.row(done);
       std::memset(line, 0, box.row_bytes);  // outside the tensor: zeros, which count as bytes
       if (r.global != nullptr) {
-        c.check_global(r.global, uint64_t(r.last - r.first), false, "the TMA load");
+        c.check_global(r.global, uint64_t(r.last - r.first), GlobalMemory::Use::read, "the TMA load");
         std::memcpy(line + r.first, r.global, size_t(r.last - r.first));
         if (box.map.type == ElementType::tf32) round_to_tf32(line, box.row_bytes);
       }
@@ -112,7 +112,7 @@ struct Load final : AsyncOp {
         std::memcpy(to, line + u, 16);
       }
     }
-    c.mbarrier_bytes(rank, barrier, count * box.row_bytes, access);
+    c.mbarrier_bytes(rank, barrier, count * box.row_bytes, base, self, parent);
     return done == box.rows;
   }
 };
@@ -173,7 +173,9 @@ struct Store final : AsyncOp {
       if (r.global == nullptr) continue;
       // The chip clips a store in units of 16 bytes: one that begins inside the tensor is written whole.
       const int64_t last = std::min<int64_t>(box.row_bytes, (r.last + 15) / 16 * 16);
-      c.check_global(r.global, uint64_t(last - r.first), true, "the TMA store");
+      c.check_global(r.global, uint64_t(last - r.first),
+                     add ? GlobalMemory::Use::atomic : GlobalMemory::Use::write,
+                     add ? "the TMA reduction" : "the TMA store");
       const uint8_t* from = &data[i * box.row_bytes + uint32_t(r.first)];
       if (add)
         add_to_memory(r.global, from, size_t(last - r.first), box.map.type);
@@ -186,24 +188,25 @@ struct Store final : AsyncOp {
   }
 };
 
-void issue_load(Cluster& c, const Box& box, uint32_t rank, uint32_t shared, uint32_t barrier) {
+void issue_load(Cluster& c, const char* atom, const Box& box, uint32_t rank, uint32_t shared,
+                uint32_t barrier) {
   auto op = std::make_unique<Load>(box);
   op->rank = rank;
   op->shared = shared;
   op->barrier = barrier;
   op->base = c.self().base;
-  op->self = c.next_copy_epoch();
+  op->self = c.next_copy_epoch(atom);
   op->parent = c.epoch();
   c.add_copy(std::move(op));
 }
 
-void issue_store(Cluster& c, const Box& box, uint32_t shared, bool add) {
+void issue_store(Cluster& c, const char* atom, const Box& box, uint32_t shared, bool add) {
   auto op = std::make_unique<Store>(box);
   op->add = add;
   op->rank = c.rank_of(c.running());
   op->shared = shared;
   op->base = c.self().base;
-  op->self = c.next_copy_epoch();
+  op->self = c.next_copy_epoch(atom);
   op->parent = c.epoch();
   op->group = c.self().open_bulk;
   op->thread = c.running();
@@ -248,7 +251,7 @@ void tma_load(uint32_t destination, const TensorMap& map, uint32_t barrier, uint
     if (c.block(r).live_threads == 0)
       c.fail("tma_load_multicast: the block of rank " + std::to_string(r) + " has exited");
     c.mbarrier(r, barrier, "tma_load", true);
-    issue_load(c, box, r, destination, barrier);
+    issue_load(c, multicast ? "tma_load_multicast" : "tma_load", box, r, destination, barrier);
   }
   ++c.self().now;
 }
@@ -263,7 +266,7 @@ void tma_store(const TensorMap& map, uint32_t source, const int* at, int rank, b
              "; a store that begins before the tensor is an illegal instruction on the chip");
   const Box box(map, at);
   c.check_range(c.rank_of(c.running()), source, box.rows * box.row_bytes, "tma_store");
-  issue_store(c, box, source, add);
+  issue_store(c, add ? "tma_reduce_add" : "tma_store", box, source, add);
 }
 
 void tma_prefetch(const TensorMap& map, const int* at, int rank) {
@@ -277,7 +280,7 @@ void bulk_load(uint32_t destination, const void* source, uint32_t bytes, uint32_
   const uint32_t own = c.rank_of(c.running());
   c.check_range(own, destination, bytes, "bulk_load");
   c.mbarrier(own, barrier, "bulk_load", true);
-  if (bytes > 0) issue_load(c, box, own, destination, barrier);
+  if (bytes > 0) issue_load(c, "bulk_load", box, own, destination, barrier);
   ++c.self().now;
 }
 
@@ -286,7 +289,7 @@ void bulk_store(void* destination, uint32_t source, uint32_t bytes) {
   c.maybe_yield();
   const Box box = line(c, "bulk_store", destination, source, bytes);
   c.check_range(c.rank_of(c.running()), source, bytes, "bulk_store");
-  if (bytes > 0) issue_store(c, box, source, false);
+  if (bytes > 0) issue_store(c, "bulk_store", box, source, false);
 }
 
 void bulk_commit() {
@@ -309,11 +312,10 @@ void bulk_wait(uint32_t pending, bool read_only) {
     g.read_waited = learned = true;
   }
   if (learned) {  // the copies' reads are over
-    auto known = std::make_shared<Clock>(*t.base);
+    std::vector<Epoch> done;
     for (const auto& g : t.bulk_groups)
-      if (g->read_waited)
-        for (const Epoch& e : g->done) (*known)[e.agent] = std::max((*known)[e.agent], e.time);
-    t.base = std::move(known);
+      if (g->read_waited) done.insert(done.end(), g->done.begin(), g->done.end());
+    c.learn(done);
   }
   while (!t.bulk_groups.empty() && t.bulk_groups.front()->read_waited && t.bulk_groups.front()->writing == 0)
     t.bulk_groups.pop_front();
@@ -333,28 +335,29 @@ struct SmallCopy final : AsyncOp {
   bool step(Cluster& c) override {
     uint8_t value[16] = {};
     if (valid > 0) {
-      c.check_global(source, valid, false, "cp.async");
+      c.check_global(source, valid, GlobalMemory::Use::read, "cp.async");
       std::memcpy(value, source, valid);
     }
     c.check_write(rank, destination, bytes, {base.get(), self, parent});
     std::memcpy(c.at(rank, destination, bytes, bytes, "copy_async"), value, bytes);
     Thread& t = c.thread(thread);
     std::erase(t.copies_in_flight, number);
-    t.copies_landed.push_back(self);
+    t.copies_landed.push_back({number, self, destination, bytes});
     for (AsyncArrival& a : t.copy_arrivals) {
       if (std::erase(a.waits_for, number) == 0) continue;
       a.landed.push_back(self);
-      if (a.waits_for.empty()) finish(c, rank, a, parent);
+      if (a.waits_for.empty()) finish(c, rank, a, base, parent);
     }
     std::erase_if(t.copy_arrivals, [](const AsyncArrival& a) { return a.waits_for.empty(); });
     c.wake(t.copy_waiters);
     return true;
   }
-  static void finish(Cluster& c, uint32_t rank, const AsyncArrival& a, Epoch parent) {
+  static void finish(Cluster& c, uint32_t rank, const AsyncArrival& a, const SharedClock& base,
+                     Epoch parent) {
     MBarrier& b = c.block(rank).mbarriers[size_t(c.block(rank).mbarrier_at[a.barrier / 8])];
     if (b.pending == 0) c.fail("mbarrier " + b.name + " gets more arrivals than it was initialised for");
-    b.arriving.add(c.thread(parent.agent).base);
-    b.arriving.add(parent);
+    b.arriving.ordered.add(base);
+    b.arriving.ordered.add(parent);
     for (const Epoch& e : a.landed) b.arriving.add(e);
     --b.pending;
     c.complete_if_due(b);
@@ -380,7 +383,7 @@ void copy_async(uint32_t destination, const void* source, uint32_t bytes, uint32
   op->source = static_cast<const uint8_t*>(source);
   op->number = ++t.copies;
   op->base = t.base;
-  op->self = c.next_copy_epoch();
+  op->self = c.next_copy_epoch("cp.async");
   op->parent = c.epoch();
   t.copies_in_flight.push_back(t.copies);
   c.add_copy(std::move(op));
@@ -395,22 +398,27 @@ void copy_async_wait(uint32_t pending) {
   Cluster& c = cluster();
   c.maybe_yield();
   Thread& t = c.self();
-  bool waited = false;
+  uint64_t last = 0;
   while (t.copy_groups.size() > pending) {
-    const uint64_t last = t.copy_groups.front();
+    last = t.copy_groups.front();
     c.wait(t.copy_waiters, {Waiting::For::copy, 0, 0}, [&] {
       for (const uint64_t n : t.copies_in_flight)
         if (n <= last) return false;
       return true;
     });
     t.copy_groups.pop_front();
-    waited = true;
   }
-  if (!waited || t.copies_landed.empty()) return;
-  auto known = std::make_shared<Clock>(*t.base);
-  for (const Epoch& e : t.copies_landed) (*known)[e.agent] = std::max((*known)[e.agent], e.time);
-  t.copies_landed.clear();
-  t.base = std::move(known);
+  // From here on what they wrote is as if the thread had written it: TMA and WGMMA need its
+  // fence_async_shared.
+  std::vector<Epoch> known;
+  std::erase_if(t.copies_landed, [&](const LandedCopy& copy) {
+    if (copy.number > last) return false;
+    known.push_back(copy.self);
+    if (copy.number > t.copies_arrived)
+      c.own_block().shadow.hand_over(copy.destination, copy.bytes, copy.self, c.epoch());
+    return true;
+  });
+  if (!known.empty()) c.learn(known);
 }
 
 void copy_async_arrive(uint32_t barrier) {
@@ -418,11 +426,14 @@ void copy_async_arrive(uint32_t barrier) {
   c.maybe_yield();
   Thread& t = c.self();
   MBarrier& b = c.mbarrier(c.rank_of(c.running()), barrier, "copy_async_arrive", false);
+  t.copies_arrived = t.copies;
+  std::vector<Epoch> landed;
+  for (const LandedCopy& copy : t.copies_landed) landed.push_back(copy.self);
   if (t.copies_in_flight.empty()) {
-    for (const Epoch& e : t.copies_landed) b.arriving.add(e);
+    for (const Epoch& e : landed) b.arriving.add(e);
     return c.arrive(b);
   }
-  t.copy_arrivals.push_back({barrier, t.copies_in_flight, t.copies_landed});
+  t.copy_arrivals.push_back({barrier, t.copies_in_flight, std::move(landed)});
 }
 
 }  // namespace warpfold::hopper::emulator

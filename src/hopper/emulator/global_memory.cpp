@@ -23,7 +23,7 @@ GlobalMemory::Page& GlobalMemory::page(uintptr_t number) {
   return *last_;
 }
 
-int GlobalMemory::access(uint32_t cluster, uintptr_t address, uint64_t bytes, bool write) {
+int GlobalMemory::access(uint32_t cluster, uintptr_t address, uint64_t bytes, Use use) {
   if (clusters_ == 1) return -1;
   const Epoch self{cluster, knowledge_[cluster].now};
   for (uintptr_t at = address, end = address + bytes; at < end;) {
@@ -32,9 +32,18 @@ int GlobalMemory::access(uint32_t cluster, uintptr_t address, uint64_t bytes, bo
     const auto mask = uint16_t((1u << last) - (1u << first));
     at += last - first;
     if ((u.written & mask) != 0 && !knows(cluster, u.write)) return int(u.write.agent);
-    if (write) {
+    // After a cluster's own atomic, with none of another since, it has the place for itself: the last one to
+    // count may reset the counter.
+    if (use != Use::atomic && (u.changed & mask) != 0 && !knows(cluster, u.atomic))
+      return int(u.atomic.agent);
+    if (use != Use::read) {
       for (int i = 0; i < 2; ++i)
         if ((u.seen[i] & mask) != 0 && !knows(cluster, u.read[i])) return int(u.read[i].agent);
+      if (use == Use::atomic) {
+        u.changed = uint16_t(u.changed | mask);
+        u.atomic = self;
+        continue;
+      }
       u.written = u.write.agent == cluster && u.write.time != 0 ? uint16_t(u.written | mask) : mask;
       u.write = self;
     } else {
@@ -56,6 +65,28 @@ void GlobalMemory::release(uint32_t cluster, uintptr_t address) {
     there = mine;
   else
     join(there, mine);
+}
+
+void GlobalMemory::fence(uint32_t cluster) {
+  if (clusters_ == 1) return;
+  Knowledge& k = knowledge_[cluster];
+  Clock& mine = clock_of(cluster);
+  if (!k.pending.empty()) join(mine, k.pending);
+  mine[cluster] = k.now++;
+  k.fenced = mine;
+}
+
+void GlobalMemory::relaxed(uint32_t cluster, uintptr_t address) {
+  if (clusters_ == 1) return;
+  Knowledge& k = knowledge_[cluster];
+  const auto merge = [](Clock& into, const Clock& from) {
+    if (into.empty())
+      into = from;
+    else
+      join(into, from);
+  };
+  if (const auto found = released_.find(address); found != released_.end()) merge(k.pending, found->second);
+  if (!k.fenced.empty()) merge(released_[address], k.fenced);
 }
 
 void GlobalMemory::acquire(uint32_t cluster, uintptr_t address) {

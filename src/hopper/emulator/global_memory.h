@@ -18,19 +18,28 @@ class GlobalMemory {
  public:
   explicit GlobalMemory(uint32_t clusters) : clusters_(clusters), knowledge_(clusters) {}
 
-  // The cluster that made an earlier conflicting access of which `cluster` does not know, or -1.
-  int access(uint32_t cluster, uintptr_t address, uint64_t bytes, bool write);
+  enum class Use : uint8_t { read, write, atomic };
+  // The cluster that made an earlier conflicting access of which `cluster` does not know, or -1. Atomics
+  // conflict with reads and writes, not with one another.
+  int access(uint32_t cluster, uintptr_t address, uint64_t bytes, Use use);
   void release(uint32_t cluster, uintptr_t address);
   void acquire(uint32_t cluster, uintptr_t address);
+  // A fence before a relaxed atomic makes that a release, a fence after one an acquire.
+  void fence(uint32_t cluster);
+  void relaxed(uint32_t cluster, uintptr_t address);
+
+  uint64_t asked_in_vain = 0;  // see Cluster::progress
 
  private:
   struct Unit {  // 16 bytes
-    Epoch write, read[2];
-    uint16_t written = 0, seen[2] = {};  // masks of bytes: by the last writer, by the readers
+    Epoch write, atomic, read[2];
+    uint16_t written = 0, changed = 0,
+             seen[2] = {};  // masks of bytes: by the last writer, atomics, the readers
   };
   using Page = std::array<Unit, 256>;
   struct Knowledge {
-    Clock clock;  // empty until the cluster first synchronises
+    Clock clock;            // empty until the cluster first synchronises
+    Clock fenced, pending;  // what a relaxed atomic publishes; what a fence will acquire
     Time now = 1;
   };
   bool knows(uint32_t cluster, const Epoch& e) const;

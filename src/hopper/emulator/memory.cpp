@@ -1,4 +1,5 @@
 // Accesses to shared and global memory, and their checks.
+#include <algorithm>
 #include <cstring>
 
 #include "cluster.h"
@@ -38,9 +39,21 @@ uint8_t* Cluster::at(uint32_t rank, uint32_t address, uint32_t bytes, uint32_t a
 
 void Cluster::fail_race(const char* kind, uint32_t rank, uint32_t address, const Epoch& self,
                         const Epoch& earlier) const {
+  const auto conflict = blocks_[rank].shadow.conflict();
+  if (conflict == Shadow::Conflict::with_mbarrier)
+    fail(name_of(self) + " writes to shared address " + std::to_string(address) + " of rank " +
+         std::to_string(rank) + ", where mbarrier " + mbarrier_over(rank, address).name + " lives");
   fail("race on shared memory: " + std::string(kind) + " of address " + std::to_string(address) +
-       " of rank " + std::to_string(rank) + " by " + name_of_agent(self.agent) +
-       " is not ordered after an access by " + name_of_agent(earlier.agent));
+       " of rank " + std::to_string(rank) + " by " + name_of(self) + " is not ordered after a " +
+       (conflict == Shadow::Conflict::with_write ? "write" : "read") + " by " + name_of(earlier));
+}
+
+// The live mbarrier that shares a unit of 16 bytes with `address`.
+const MBarrier& Cluster::mbarrier_over(uint32_t rank, uint32_t address) const {
+  const Block& b = blocks_[rank];
+  const int32_t first = b.mbarrier_at[address / 16 * 2], second = b.mbarrier_at[address / 16 * 2 + 1];
+  const bool is_first = first >= 0 && b.mbarriers[size_t(first)].live && address % 16 < 8;
+  return b.mbarriers[size_t(is_first || second < 0 ? first : second)];
 }
 
 void Cluster::check_write(uint32_t rank, uint32_t address, uint32_t bytes, const Access& a) {
@@ -57,15 +70,12 @@ void Cluster::check_read(uint32_t rank, uint32_t address, uint32_t bytes, const 
     const uint32_t part = std::min(bytes - i, 16u);
     if (const Epoch* e = shadow.read(address + i, part, a))
       fail_race("the read", rank, address + i, a.self, *e);
-    // Between blocks an arrival must also have published the writes.
-    if (ranks() == 1) continue;
+    if (a.published == nullptr) continue;
     shadow.writers(address + i, part, [&](const Epoch& w) {
-      if (w.time == 0 || w.agent >= threads_.size() || a.self.agent >= threads_.size()) return true;
-      if (rank_of(w.agent) != rank_of(a.self.agent) && w.time > threads_[w.agent]->release_fence)
-        fail(name_of_agent(a.self.agent) + " reads what " + name_of_agent(w.agent) +
-             " wrote in another block, but the arrival that orders them is relaxed: a relaxed arrival "
-             "publishes no "
-             "writes");
+      if (w.agent < threads_.size() && w.agent != a.self.agent && w.time > (*a.published)[w.agent])
+        fail(name_of(a.self) + " reads shared address " + std::to_string(address + i) + " of rank " +
+             std::to_string(rank) + ", written by " + name_of(w) +
+             ", but what orders them is relaxed: a relaxed arrival publishes no writes");
       return true;
     });
   }
@@ -80,18 +90,22 @@ void Cluster::check_async_read(uint32_t rank, uint32_t address, uint32_t bytes, 
     if (const Epoch* e = shadow.read(address + i, 16, a))
       fail_race("the read", rank, address + i, a.self, *e);
     shadow.writers(address + i, 16, [&](const Epoch& w) {
-      if (w.time != 0 && w.agent < threads_.size() && w.time > threads_[w.agent]->async_fence)
-        fail(name_of_agent(a.self.agent) + " reads shared address " + std::to_string(address + i) +
-             ", written by " + name_of_agent(w.agent) + " with no fence_async_shared after the write");
+      if (w.time == 0 || w.agent >= threads_.size()) return true;
+      const auto& fences = threads_[w.agent]->async_fences;
+      const auto fence = std::lower_bound(fences.begin(), fences.end(), w.time);
+      if (fence == fences.end() || *fence > a.known(w.agent))
+        fail(name_of(a.self) + " reads shared address " + std::to_string(address + i) + ", written by " +
+             name_of(w) + " with no fence_async_shared after the write" +
+             (fence == fences.end() ? "" : " and before the synchronisation"));
       return true;
     });
   }
 }
 
-void Cluster::check_global(const void* p, uint64_t bytes, bool write, const char* what) {
+void Cluster::check_global(const void* p, uint64_t bytes, GlobalMemory::Use use, const char* what) {
   if (!options().check_races) return;
   const auto address = reinterpret_cast<uintptr_t>(p);
-  if (const int other = global_.access(index_, address, bytes, write); other >= 0)
+  if (const int other = global_.access(index_, address, bytes, use); other >= 0)
     fail("race on global memory: " + std::string(what) + " of " + std::to_string(bytes) + " bytes at " +
          name_of_memory(address) + " by block " + std::to_string(threads_[running_]->identity.block) +
          " is not ordered after an access by " +
@@ -107,6 +121,8 @@ void shared_read(uint32_t address, void* value, uint32_t bytes) {
   c.maybe_yield();
   const Place p = place(c, address);
   const uint8_t* memory = c.at(p.rank, p.address, bytes, bytes, "load_shared");
+  if (p.rank != c.rank_of(c.running()) && c.block(p.rank).live_threads == 0)
+    c.fail("load_cluster: the block of rank " + std::to_string(p.rank) + " has exited");
   c.check_read(p.rank, p.address, bytes, c.access());
   std::memcpy(value, memory, bytes);
 }
@@ -120,6 +136,7 @@ void shared_write(uint32_t address, const void* value, uint32_t bytes) {
     c.fail("store_cluster: the block of rank " + std::to_string(p.rank) + " has exited");
   c.check_write(p.rank, p.address, bytes, c.access());
   std::memcpy(memory, value, bytes);
+  c.progress();
 }
 
 uint32_t map_shared(uint32_t address, int rank) {
@@ -140,9 +157,7 @@ void load_matrices(uint32_t* registers, int matrices, bool transpose, uint32_t a
       for (int r = 0; r < 8; ++r) {
         const auto row = uint32_t(w.in[8 * i + r]);
         std::memcpy(m[r], c.at(rank, row, 16, 16, "ldmatrix"), 16);
-        Thread& t = c.thread(first + uint32_t(8 * i + r));
-        const Epoch self{first + uint32_t(8 * i + r), t.now};
-        c.check_read(rank, row, 16, {t.base.get(), self, {c.warpgroup_agent(first / 128), t.products_known}});
+        c.check_read(rank, row, 16, c.access_of(first + uint32_t(8 * i + r)));
       }
       for (int lane = 0; lane < 32; ++lane) {
         const int row = lane / 4, x = lane % 4 * 2;
@@ -169,10 +184,7 @@ void store_matrices(const uint32_t* registers, int matrices, bool transpose, uin
       for (int r = 0; r < 8; ++r) {
         const auto row = uint32_t(w.in[8 * i + r]);
         uint8_t* memory = c.at(rank, row, 16, 16, "stmatrix");
-        Thread& t = c.thread(first + uint32_t(8 * i + r));
-        const Epoch self{first + uint32_t(8 * i + r), t.now};
-        c.check_write(rank, row, 16,
-                      {t.base.get(), self, {c.warpgroup_agent(first / 128), t.products_known}});
+        c.check_write(rank, row, 16, c.access_of(first + uint32_t(8 * i + r)));
         std::memcpy(memory, m[r], 16);
       }
     }
@@ -181,27 +193,48 @@ void store_matrices(const uint32_t* registers, int matrices, bool transpose, uin
 
 // ---- Global memory
 
+static void check_aligned(Cluster& c, const void* p, uint32_t bytes, const char* atom) {
+  const auto address = reinterpret_cast<uintptr_t>(p);
+  if (address == 0) c.fail(std::string(atom) + ": null pointer");
+  if (address % bytes != 0)
+    c.fail(std::string(atom) + ": " + std::to_string(bytes) + " bytes at " + name_of_memory(address) +
+           " are misaligned: address modulo " + std::to_string(bytes) + " is " +
+           std::to_string(address % bytes));
+}
+
 void global_read(const void* p, uint32_t bytes) {
   Cluster& c = cluster();
   c.maybe_yield();
-  if (reinterpret_cast<uintptr_t>(p) % bytes != 0) c.fail("load_global: misaligned address");
-  c.check_global(p, bytes, false, "the read");
+  check_aligned(c, p, bytes, "load_global");
+  c.check_global(p, bytes, GlobalMemory::Use::read, "the read");
 }
 void global_write(const void* p, uint32_t bytes) {
   Cluster& c = cluster();
   c.maybe_yield();
-  if (reinterpret_cast<uintptr_t>(p) % bytes != 0) c.fail("store_global: misaligned address");
-  c.check_global(p, bytes, true, "the write");
+  check_aligned(c, p, bytes, "store_global");
+  c.check_global(p, bytes, GlobalMemory::Use::write, "the write");
+  c.progress();
 }
-void global_atomic(const void*) { cluster().maybe_yield(); }
+void global_atomic(const void* p) {
+  Cluster& c = cluster();
+  c.maybe_yield();
+  check_aligned(c, p, 4, "atomic_add");
+  c.check_global(p, 4, GlobalMemory::Use::atomic, "the atomic");
+  c.global().relaxed(c.index(), reinterpret_cast<uintptr_t>(p));
+  c.progress();
+}
 void global_release(const void* p) {
   Cluster& c = cluster();
   c.maybe_yield();
+  check_aligned(c, p, 4, "a release");
   c.global().release(c.index(), reinterpret_cast<uintptr_t>(p));
+  c.progress();
 }
 void global_acquire(const void* p) {
   Cluster& c = cluster();
-  c.yield();  // such a load is often repeated until another block has stored
+  check_aligned(c, p, 4, "load_acquire");
+  // Such a load is often repeated until another block has stored.
+  c.ask_in_vain({Waiting::For::flag, 0, 0, static_cast<const int*>(p)});
   c.global().acquire(c.index(), reinterpret_cast<uintptr_t>(p));
 }
 

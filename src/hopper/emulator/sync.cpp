@@ -1,4 +1,5 @@
 // mbarriers, named and cluster barriers, fences, warp-wide exchange.
+#include <algorithm>
 #include <cstring>
 
 #include "cluster.h"
@@ -24,10 +25,10 @@ MBarrier& Cluster::mbarrier(uint32_t rank, uint32_t address, const char* atom, b
   if (!access().knows(m.initialised))
     fail(std::string(atom) + ": mbarrier " + m.name + " is used by " + name_of_thread(running_) +
          " with no barrier between its initialisation and this use");
-  if (from_afar && !m.init_fenced)
+  if (from_afar && (m.fenced.time == 0 || !access().knows(m.fenced)))
     fail(std::string(atom) + ": mbarrier " + m.name + " is used by " +
          (rank == rank_of(running_) ? "the copy engine" : "another block") +
-         " but its initialisation was not published by fence_mbarrier_init");
+         " but its initialisation was not published by fence_mbarrier_init, followed by a barrier");
   return m;
 }
 
@@ -39,17 +40,20 @@ void Cluster::complete_if_due(MBarrier& b) {
   wake(b.waiters);
 }
 
-void Cluster::arrive(MBarrier& b) {
+void Cluster::arrive(MBarrier& b, Order order) {
   if (b.pending == 0)
     fail("mbarrier " + b.name + " gets more arrivals in phase " + std::to_string(b.phase) + " than the " +
          std::to_string(b.count) + " it was initialised for");
-  add_to(b.arriving, running_);
+  add_to(b.arriving, running_, order);
   ++self().now;
   --b.pending;
+  progress();
   complete_if_due(b);
 }
 
-void Cluster::mbarrier_bytes(uint32_t rank, uint32_t address, uint32_t bytes, const Access& seen) {
+// A copy orders after it what its issuer knew, but publishes only what it has written itself.
+void Cluster::mbarrier_bytes(uint32_t rank, uint32_t address, uint32_t bytes, const SharedClock& base,
+                             Epoch copy, Epoch issuer) {
   Block& block = blocks_[rank];
   const int32_t index = block.mbarrier_at[address / 8];
   if (index < 0 || !block.mbarriers[size_t(index)].live)
@@ -59,9 +63,9 @@ void Cluster::mbarrier_bytes(uint32_t rank, uint32_t address, uint32_t bytes, co
   b.bytes -= bytes;
   if (b.bytes <= -(1 << 20))
     fail("mbarrier " + b.name + ": more than 2^20 bytes have arrived that no expect_tx announced");
-  if (seen.parent.agent < threads_.size()) b.arriving.add(thread(seen.parent.agent).base);
-  b.arriving.add(seen.parent);
-  b.arriving.add(seen.self);
+  b.arriving.ordered.add(base);
+  b.arriving.ordered.add(issuer);
+  b.arriving.add(copy);
   complete_if_due(b);
 }
 
@@ -78,19 +82,22 @@ void mbarrier_init(uint32_t address, uint32_t arrivals, const char* name, int in
   if (slot >= 0 && b.mbarriers[size_t(slot)].live)
     c.fail("mbarrier_init: mbarrier " + b.mbarriers[size_t(slot)].name + " at shared address " +
            std::to_string(address) + " is initialised twice");
+  c.check_write(rank, address, 8, c.access());
+  b.shadow.guard(address, true);
   slot = int32_t(b.mbarriers.size());
   MBarrier& m = b.mbarriers.emplace_back();
   m.live = true;
   m.name = std::string(name) + "[" + std::to_string(index) + "]";
   m.count = m.pending = arrivals;
   m.initialised = c.epoch();
-  m.arriving.reset(c.agents());
-  m.completed = c.self().base;
+  m.arriving.reset(c.agents(), c.ranks() > 1);
+  m.completed = {c.self().base, c.self().published};
 }
 
 void mbarrier_invalidate(uint32_t address) {
   Cluster& c = cluster();
   c.mbarrier(c.rank_of(c.running()), address, "mbarrier_invalidate", false).live = false;
+  c.own_block().shadow.guard(address, false);
 }
 
 void mbarrier_arrive(uint32_t address, uint32_t expect_bytes) {
@@ -121,17 +128,17 @@ void mbarrier_arrive_remote(uint32_t address, int rank, Order order) {
     c.fail("mbarrier_arrive_remote: " + c.name_of_thread(c.running()) + " arrives at a barrier of rank " +
            std::to_string(rank) + ", whose block has exited");
   MBarrier& b = c.mbarrier(uint32_t(rank), address, "mbarrier_arrive_remote", !own);
-  if (order == Order::release) c.self().release_fence = c.self().now;
-  c.arrive(b);
+  c.arrive(b, order);
 }
 
 // Waiting on parity p means waiting until the phase of parity p has ended: a fresh barrier lets parity 1
 // pass.
 bool mbarrier_test(uint32_t address, uint32_t parity) {
   Cluster& c = cluster();
+  if (parity > 1) c.fail("mbarrier_try_wait: parity " + std::to_string(parity) + " is neither 0 nor 1");
   MBarrier& b = c.mbarrier(c.rank_of(c.running()), address, "mbarrier_try_wait", false);
   if ((b.phase & 1) == parity) {
-    c.yield();
+    c.ask_in_vain({Waiting::For::try_wait, address, parity});
     return false;
   }
   c.maybe_yield();
@@ -154,7 +161,8 @@ namespace {
 
 // The running lane's warp arrives as a whole at `b`, and waits there or goes on. Returns the phase it arrived
 // in.
-uint64_t arrive_as_warp(Cluster& c, WarpBarrier& b, const char* atom, Waiting why, bool wait) {
+uint64_t arrive_as_warp(Cluster& c, WarpBarrier& b, const char* atom, Waiting why, bool wait, int threads,
+                        Order order = Order::release) {
   c.maybe_yield();
   Warp& w = c.enter_warp(atom, why.id, nullptr);
   const uint64_t mine = w.generation;
@@ -165,12 +173,17 @@ uint64_t arrive_as_warp(Cluster& c, WarpBarrier& b, const char* atom, Waiting wh
       if (w.in[lane] != why.id)
         c.fail("the lanes of a warp name different barriers at " + std::string(atom) + ": " +
                std::to_string(w.in[lane]) + " and " + std::to_string(why.id));
-      c.add_to(b.arriving, warp * 32 + lane);
+      c.add_to(b.arriving, warp * 32 + lane, order);
       ++c.thread(warp * 32 + lane).now;
       c.thread(warp * 32 + lane).waiting = why;
       w.out[lane] = b.generation;
     }
+    if (b.arrived == 0) b.expected = uint32_t(threads);
+    if (b.expected != uint32_t(threads))
+      c.fail("named barrier " + std::to_string(why.id) + " is used with " + std::to_string(b.expected) +
+             " and with " + std::to_string(threads) + " threads at once");
     b.arrived += 32;
+    c.progress();
     if (b.arrived >= b.expected) {
       b.arrived = 0;
       ++b.generation;
@@ -202,26 +215,20 @@ void named_barrier(int id, int threads, bool wait) {
   if (threads < 32 || threads % 32 != 0 || uint32_t(threads) > c.threads_per_block())
     c.fail(std::string(atom) + ": " + std::to_string(threads) +
            " threads; whole warps of the block take part");
-  WarpBarrier& b = c.own_block().named[id];
-  if (b.arrived == 0) b.expected = uint32_t(threads);
-  if (b.expected != uint32_t(threads))
-    c.fail("named barrier " + std::to_string(id) + " is used with " + std::to_string(b.expected) +
-           " and with " + std::to_string(threads) + " threads at once");
-  arrive_as_warp(c, b, atom, {Waiting::For::barrier, uint32_t(id), 0}, wait);
+  arrive_as_warp(c, c.own_block().named[id], atom, {Waiting::For::barrier, uint32_t(id), 0}, wait, threads);
 }
 
 void block_barrier() {
   Cluster& c = cluster();
-  WarpBarrier& b = c.own_block().named[0];
-  b.expected = c.threads_per_block();
-  arrive_as_warp(c, b, "block_sync", {Waiting::For::barrier, 0, 0}, true);
+  arrive_as_warp(c, c.own_block().named[0], "block_sync", {Waiting::For::barrier, 0, 0}, true,
+                 int(c.threads_per_block()));
 }
 
 void cluster_arrive(Order order) {
   Cluster& c = cluster();
-  if (order == Order::release) c.self().release_fence = c.self().now;
   c.self().cluster_phase =
-      arrive_as_warp(c, c.cluster_barrier(), "cluster_arrive", {Waiting::For::cluster_barrier, 0, 0}, false);
+      arrive_as_warp(c, c.cluster_barrier(), "cluster_arrive", {Waiting::For::cluster_barrier, 0, 0}, false,
+                     int(c.ranks() * c.threads_per_block()), order);
 }
 
 void cluster_wait() {
@@ -249,15 +256,18 @@ void cluster_wait() {
 void warp_barrier() {
   Cluster& c = cluster();
   const uint32_t first = c.warp_first();
-  Gather all;
+  Gathered all;
   c.meet("warp_sync", 0, nullptr, [&](Warp&) {
-    all.reset(c.agents());
+    all.reset(c.agents(), c.ranks() > 1);
     for (uint32_t lane = 0; lane < 32; ++lane) {
       c.add_to(all, first + lane);
       ++c.thread(first + lane).now;
     }
-    const SharedClock known = all.freeze();
-    for (uint32_t lane = 0; lane < 32; ++lane) c.thread(first + lane).base = known;
+    const Knowledge known = all.freeze();
+    for (uint32_t lane = 0; lane < 32; ++lane) {
+      c.thread(first + lane).base = known.ordered;
+      if (c.ranks() > 1) c.thread(first + lane).published = known.published;
+    }
   });
 }
 
@@ -267,24 +277,53 @@ void fence_mbarrier_init() {
   Cluster& c = cluster();
   c.maybe_yield();
   for (MBarrier& b : c.own_block().mbarriers)
-    b.init_fenced = b.init_fenced || b.initialised.agent == c.running();
+    if (b.initialised.agent == c.running() && b.fenced.time == 0) b.fenced = c.epoch();
+  ++c.self().now;
 }
 
 void fence_async() {
   Thread& t = cluster().self();
-  t.async_fence = t.now++;
+  t.async_fences.push_back(t.now++);
 }
 
-void fence_release() {
+void fence_cluster() {
   Thread& t = cluster().self();
-  t.release_fence = t.now++;
+  t.fence_published = t.published;
+  t.fence_time = t.now++;
 }
 
+void fence_device() {
+  Cluster& c = cluster();
+  fence_cluster();
+  c.global().fence(c.index());
+}
+
+// Registers of a lane come from a pool of the block, which registers_decrease fills; registers_increase waits
+// for it.
 void set_registers(int count, bool increase) {
   Cluster& c = cluster();
+  Block& block = c.own_block();
+  Warp& warp = c.own_warp();
   c.meet(increase ? "registers_increase" : "registers_decrease", uint64_t(count), nullptr, [&](Warp& w) {
     for (const uint64_t other : w.in)
       if (other != uint64_t(count)) c.fail("the lanes of a warp ask for different numbers of registers");
+    ++w.register_changes;
+    if (increase) return;
+    if (count > w.registers)
+      c.fail("registers_decrease<" + std::to_string(count) + ">: " + c.name_of_warp(c.running()) +
+             " has only " + std::to_string(w.registers) + " registers a lane");
+    block.free_registers += (w.registers - count) * 32;
+    w.registers = count;
+    c.progress();
+    c.wake(block.register_waiters);
+  });
+  if (!increase) return;
+  c.wait(block.register_waiters, {Waiting::For::registers, uint32_t(count), 0}, [&] {
+    const int more = std::max(0, count - warp.registers) * 32;
+    if (more > block.free_registers) return false;
+    block.free_registers -= more;
+    warp.registers = std::max(warp.registers, count);
+    return true;
   });
 }
 

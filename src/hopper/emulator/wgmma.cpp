@@ -20,7 +20,8 @@ namespace hw = layout::hardware;
 
 Cluster& cluster() { return Cluster::current(); }
 
-constexpr uint32_t largest_k = 32;  // elements of one byte
+constexpr uint32_t largest_k = 32;               // elements of one byte
+constexpr uint32_t in_flight_bits = 0x7FFFFFFF;  // a NaN
 
 uint32_t element_bytes(ElementType t) {
   switch (t) {
@@ -276,7 +277,7 @@ void wgmma(const Product& product, uint32_t* registers, const uint32_t* a_regist
         q.accumulators->tile[size_t(accumulator_row(int(t), i) * product.n + accumulator_column(int(t), i))] =
             registers[i];
     // NaN: reading an accumulator before wgmma_wait must show.
-    std::fill_n(registers, product.n / 2, 0x7FFFFFFFu);
+    std::fill_n(registers, product.n / 2, in_flight_bits);
     flight = s.in_flight.insert(s.in_flight.end(), {registers, q.accumulators, 0});
   } else if (!q.accumulators) {
     q.accumulators = flight->accumulators;
@@ -317,6 +318,10 @@ void wgmma_wait(uint32_t pending) {
   });
   std::erase_if(s.in_flight, [&](const Thread::InFlight& f) {
     if (f.last > target) return false;
+    for (uint32_t i = 0; i < f.accumulators->n / 2; ++i)
+      if (f.registers[i] != in_flight_bits)
+        c.fail(c.name_of_thread(c.running()) + " changed accumulator " + std::to_string(i) +
+               " of a WGMMA before wgmma_wait");
     const int n = int(f.accumulators->n);
     for (int i = 0; i < n / 2; ++i)
       f.registers[i] =

@@ -65,8 +65,8 @@ inline void fence_mbarrier_init() { emulator::fence_mbarrier_init(); }
 inline void fence_async_shared() { emulator::fence_async(); }
 inline void fence_async() { emulator::fence_async(); }
 inline void fence_block() {}
-inline void fence_cluster() { emulator::fence_release(); }
-inline void fence_device() { emulator::fence_release(); }
+inline void fence_cluster() { emulator::fence_cluster(); }
+inline void fence_device() { emulator::fence_device(); }
 inline void fence_tensor_map(const void*) {}
 template <int kRegisters>
 void registers_increase() {

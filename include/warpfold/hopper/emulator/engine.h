@@ -16,6 +16,8 @@ struct Options {
   uint64_t seed = 1;  // of the schedule; the same seed gives the same run
   bool check_races = true;
   int resident_clusters = 3;  // that run at once, interleaved; the rest follow as they end
+  uint64_t patience =
+      1 << 21;  // questions in vain (load_acquire, mbarrier_try_wait) until that is a deadlock
 };
 Options& options();  // of the calling thread's launches
 
@@ -78,7 +80,8 @@ void cluster_arrive(Order order);
 void cluster_wait();
 void fence_mbarrier_init();
 void fence_async();
-void fence_release();
+void fence_cluster();
+void fence_device();
 void set_registers(int count, bool increase);
 
 // ---- Exchange inside a warp: gives every lane the word of lane `source`
