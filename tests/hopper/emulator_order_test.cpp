@@ -138,6 +138,26 @@ TEST(EmulatorOrder, MbarrierOverwritten) {
             "");
 }
 
+// A unit of 16 bytes that was written whole: reads and writes of different words of it do not conflict.
+TEST(EmulatorOrder, WordsOfAUnit) {
+  struct Wide {
+    uint64_t low, high;
+  };
+  const auto kernel = [](uint32_t read_at) {
+    return [read_at] {
+      if (thread_id() == 0) store_shared(dynamic_shared(), Wide{0, 0});
+      block_sync();
+      if (thread_id() == 1) load_shared<uint32_t>(dynamic_shared() + read_at);
+      if (thread_id() == 40) store_shared(dynamic_shared() + 4, 1);
+      if (thread_id() == 80) store_shared(dynamic_shared() + 8, uint8_t(1));
+    };
+  };
+  EXPECT_EQ(find(one, kernel(0)), "");
+  EXPECT_EQ(find(one, kernel(12)), "");
+  EXPECT_SAYS(find(one, kernel(4)), "race on shared memory");
+  EXPECT_SAYS(find(one, kernel(8)), "race on shared memory");
+}
+
 // ---- Between threads and the engines
 
 // 128 bytes of each thread go out by TMA, which needs the fence before the barrier, not behind it.

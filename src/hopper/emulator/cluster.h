@@ -299,12 +299,19 @@ class Cluster {
   }
 
   // Shared memory: address without a rank. Fails when outside or misaligned.
-  uint8_t* at(uint32_t rank, uint32_t address, uint32_t bytes, uint32_t alignment, const char* atom);
+  uint8_t* at(uint32_t rank, uint32_t address, uint32_t bytes, uint32_t alignment, const char* atom) {
+    if (address % alignment != 0 || address < shared_start ||
+        uint64_t(address) + bytes > uint64_t(shared_start) + shared_bytes_)
+      fail_place(rank, address, bytes, alignment, atom);
+    return blocks_[rank].shared + (address - shared_start);
+  }
+  void check_range(uint32_t rank, uint32_t address, uint32_t bytes, const char* atom) {
+    at(rank, address, bytes, 1, atom);
+  }
   void check_write(uint32_t rank, uint32_t address, uint32_t bytes, const Access& a);
   void check_read(uint32_t rank, uint32_t address, uint32_t bytes, const Access& a);
   void check_async_read(uint32_t rank, uint32_t address, uint32_t bytes, const Access& a);
   void check_global(const void* p, uint64_t bytes, GlobalMemory::Use use, const char* what);
-  void check_range(uint32_t rank, uint32_t address, uint32_t bytes, const char* atom);
 
   // mbarriers
   MBarrier& mbarrier(uint32_t rank, uint32_t address, const char* atom, bool from_afar);
@@ -328,12 +335,14 @@ class Cluster {
   void redraw_speeds();
   void thread_exits();
   std::string text_of(const Waiting& w, uint32_t thread) const;
+  [[noreturn]] void fail_place(uint32_t rank, uint32_t address, uint32_t bytes, uint32_t alignment,
+                               const char* atom) const;
   [[noreturn]] void fail_race(const char* access, uint32_t rank, uint32_t address, const Epoch& self,
                               const Epoch& earlier) const;
   const MBarrier& mbarrier_over(uint32_t rank, uint32_t address) const;
 
   uint32_t index_, threads_per_block_, shared_bytes_;
-  bool has_warpgroups_;
+  bool has_warpgroups_, check_races_;
   uint64_t seed_;
   size_t agents_;
   Random random_;

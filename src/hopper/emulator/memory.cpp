@@ -21,20 +21,15 @@ Place place(Cluster& c, uint32_t address) {
 
 }  // namespace
 
-void Cluster::check_range(uint32_t rank, uint32_t address, uint32_t bytes, const char* atom) {
-  if (address >= shared_start && uint64_t(address) + bytes <= uint64_t(shared_start) + shared_bytes_) return;
+void Cluster::fail_place(uint32_t rank, uint32_t address, uint32_t bytes, uint32_t alignment,
+                         const char* atom) const {
+  if (address % alignment != 0)
+    fail(std::string(atom) + ": shared address " + std::to_string(address) +
+         " is misaligned; a multiple of " + std::to_string(alignment) + " is needed");
   fail(std::string(atom) + ": " + std::to_string(bytes) + " bytes at shared address " +
        std::to_string(address) + " of rank " + std::to_string(rank) +
        " are outside the block's shared memory, [" + std::to_string(shared_start) + ", " +
        std::to_string(shared_start + shared_bytes_) + ")");
-}
-
-uint8_t* Cluster::at(uint32_t rank, uint32_t address, uint32_t bytes, uint32_t alignment, const char* atom) {
-  if (address % alignment != 0)
-    fail(std::string(atom) + ": shared address " + std::to_string(address) +
-         " is misaligned; a multiple of " + std::to_string(alignment) + " is needed");
-  check_range(rank, address, bytes, atom);
-  return blocks_[rank].shared + (address - shared_start);
 }
 
 void Cluster::fail_race(const char* kind, uint32_t rank, uint32_t address, const Epoch& self,
@@ -57,14 +52,14 @@ const MBarrier& Cluster::mbarrier_over(uint32_t rank, uint32_t address) const {
 }
 
 void Cluster::check_write(uint32_t rank, uint32_t address, uint32_t bytes, const Access& a) {
-  if (!options().check_races) return;
+  if (!check_races_) return;
   for (uint32_t i = 0; i < bytes; i += 16)
     if (const Epoch* e = blocks_[rank].shadow.write(address + i, std::min(bytes - i, 16u), a))
       fail_race("the write", rank, address + i, a.self, *e);
 }
 
 void Cluster::check_read(uint32_t rank, uint32_t address, uint32_t bytes, const Access& a) {
-  if (!options().check_races) return;
+  if (!check_races_) return;
   Shadow& shadow = blocks_[rank].shadow;
   for (uint32_t i = 0; i < bytes; i += 16) {
     const uint32_t part = std::min(bytes - i, 16u);
@@ -84,26 +79,28 @@ void Cluster::check_read(uint32_t rank, uint32_t address, uint32_t bytes, const 
 // An asynchronous read also needs the writer's fence_async_shared between its ordinary write and the
 // synchronisation.
 void Cluster::check_async_read(uint32_t rank, uint32_t address, uint32_t bytes, const Access& a) {
-  if (!options().check_races) return;
+  if (!check_races_) return;
   Shadow& shadow = blocks_[rank].shadow;
+  Epoch fenced;
   for (uint32_t i = 0; i < bytes; i += 16) {
     if (const Epoch* e = shadow.read(address + i, 16, a))
       fail_race("the read", rank, address + i, a.self, *e);
     shadow.writers(address + i, 16, [&](const Epoch& w) {
-      if (w.time == 0 || w.agent >= threads_.size()) return true;
+      if (w.time == 0 || w.agent >= threads_.size() || w == fenced) return true;
       const auto& fences = threads_[w.agent]->async_fences;
       const auto fence = std::lower_bound(fences.begin(), fences.end(), w.time);
       if (fence == fences.end() || *fence > a.known(w.agent))
         fail(name_of(a.self) + " reads shared address " + std::to_string(address + i) + ", written by " +
              name_of(w) + " with no fence_async_shared after the write" +
              (fence == fences.end() ? "" : " and before the synchronisation"));
+      fenced = w;
       return true;
     });
   }
 }
 
 void Cluster::check_global(const void* p, uint64_t bytes, GlobalMemory::Use use, const char* what) {
-  if (!options().check_races) return;
+  if (!check_races_) return;
   const auto address = reinterpret_cast<uintptr_t>(p);
   if (const int other = global_.access(index_, address, bytes, use); other >= 0)
     fail("race on global memory: " + std::string(what) + " of " + std::to_string(bytes) + " bytes at " +

@@ -1,6 +1,6 @@
 // The race detector's memory of shared memory: who wrote and read each 16-byte unit last. Tiles are moved in
-// whole units, so a unit has one cell; it is split into 16 cells of a byte while smaller accesses touch it.
-// Bytes of a live mbarrier are guarded: nobody may write them.
+// whole units, so a unit has one cell; where smaller accesses touch it, it has cells of 8, 4 or 1 bytes,
+// until it is next written whole. Bytes of a live mbarrier are guarded: nobody may write them.
 #pragma once
 
 #include <array>
@@ -17,47 +17,43 @@ class Shadow {
 
   void reset(uint32_t bytes) {
     units_.assign(bytes / 16 + 1, Unit{});
-    split_.clear();
-    free_.clear();
+    for (Pool& p : pools_) p = {};
   }
   // What the access that was returned last is.
   Conflict conflict() const { return conflict_; }
 
-  // Both return the earlier conflicting access that `a` does not know of, or null. The bytes lie within one
-  // unit.
+  // Both return the earlier conflicting access that `a` does not know of, or null. The bytes, 1, 2, 4, 8 or
+  // 16, are aligned to their number.
   const Epoch* write(uint32_t address, uint32_t bytes, const Access& a) {
     Unit& u = units_[address / 16];
-    if (bytes == 16 && u.split < 0) return u.cell.write_by(a, conflict_);
-    return split_access(u, address % 16, bytes, a, true);
+    if (bytes == 16 && u.step == 16) return u.cell.write_by(a, conflict_);
+    return write_parts(u, address % 16, bytes, a);
   }
   const Epoch* read(uint32_t address, uint32_t bytes, const Access& a) {
     Unit& u = units_[address / 16];
-    if (u.split < 0) return u.cell.read_by(a, conflict_);
-    return split_access(u, address % 16, bytes, a, false);
+    if (bytes == 16 && u.step == 16) return u.cell.read_by(a, conflict_);
+    return read_parts(u, address % 16, bytes, a);
   }
   // f(epoch of the last write) for each part of the unit that the bytes touch, until it returns false.
   template <class F>
-  bool writers(uint32_t address, uint32_t bytes, F f) const {
-    const Unit& u = units_[address / 16];
-    if (u.split < 0) return f(u.cell.write);
-    for (uint32_t i = address % 16; i < address % 16 + bytes; ++i)
-      if (!f(split_[size_t(u.split)].cells[i].write)) return false;
-    return true;
+  void writers(uint32_t address, uint32_t bytes, F f) {
+    Unit& u = units_[address / 16];
+    const Cell* c = cells(u);
+    for (uint32_t i = address % 16 / u.step, end = last(u, address % 16, bytes); i <= end; ++i)
+      if (!f(c[i].write)) return;
   }
   // Where `from` has written last, `to` has.
   void hand_over(uint32_t address, uint32_t bytes, Epoch from, Epoch to) {
     Unit& u = units_[address / 16];
-    const auto hand = [&](Cell& c) {
-      if (c.write == from) c.write = to;
-    };
-    if (u.split < 0) return hand(u.cell);
-    for (uint32_t i = address % 16; i < address % 16 + bytes; ++i) hand(split_[size_t(u.split)].cells[i]);
+    Cell* c = cells(u);
+    for (uint32_t i = address % 16 / u.step, end = last(u, address % 16, bytes); i <= end; ++i)
+      if (c[i].write == from) c[i].write = to;
   }
   void guard(uint32_t address, bool on) {
-    split(units_[address / 16]);
-    Split& s = split_[size_t(units_[address / 16].split)];
-    const auto mask = uint16_t(0xFF << address % 16);
-    s.guarded = on ? s.guarded | mask : s.guarded & uint16_t(~mask);
+    Unit& u = units_[address / 16];
+    refine(u, 8);
+    const auto mask = uint8_t(1 << address % 16 / 8);
+    u.guarded = uint8_t(on ? u.guarded | mask : u.guarded & ~mask);
   }
 
  private:
@@ -93,45 +89,63 @@ class Shadow {
   };
   struct Unit {
     Cell cell;
-    int32_t split = -1;
+    uint32_t parts = 0;   // where the pool of `step` has its cells, if that is not 16
+    uint8_t step = 16;    // bytes of a cell: 16, 8, 4 or 1
+    uint8_t guarded = 0;  // mask of halves
   };
-  struct Split {
-    std::array<Cell, 16> cells;
-    uint16_t guarded = 0;  // mask of bytes
+  struct Pool {
+    std::vector<Cell> cells;
+    std::vector<uint32_t> free;
   };
 
-  void split(Unit& u) {
-    if (u.split >= 0) return;
-    if (free_.empty()) {
-      free_.push_back(int32_t(split_.size()));
-      split_.emplace_back();
+  Pool& pool(uint32_t step) { return pools_[step / 4]; }  // steps 1, 4, 8
+  Cell* cells(Unit& u) { return u.step == 16 ? &u.cell : &pool(u.step).cells[u.parts]; }
+  static uint32_t last(const Unit& u, uint32_t first, uint32_t bytes) { return (first + bytes - 1) / u.step; }
+
+  void refine(Unit& u, uint32_t bytes) {
+    const uint32_t step = bytes >= 4 ? bytes : 1;
+    if (u.step <= step) return;
+    Pool& p = pool(step);
+    if (p.free.empty()) {
+      p.free.push_back(uint32_t(p.cells.size()));
+      p.cells.resize(p.cells.size() + 16 / step);
     }
-    u.split = free_.back();
-    free_.pop_back();
-    split_[size_t(u.split)].cells.fill(u.cell);
+    const uint32_t parts = p.free.back();
+    p.free.pop_back();
+    const Cell* from = cells(u);
+    for (uint32_t i = 0; i < 16; i += step) p.cells[parts + i / step] = from[i / u.step];
+    if (u.step != 16) pool(u.step).free.push_back(u.parts);
+    u.step = uint8_t(step);
+    u.parts = parts;
   }
-  const Epoch* split_access(Unit& u, uint32_t first, uint32_t bytes, const Access& a, bool write) {
-    split(u);
-    Split& s = split_[size_t(u.split)];
-    auto& cells = s.cells;
-    if (write && (s.guarded & ((1u << (first + bytes)) - (1u << first))) != 0) {
+  const Epoch* read_parts(Unit& u, uint32_t first, uint32_t bytes, const Access& a) {
+    refine(u, bytes);
+    Cell* c = cells(u);
+    for (uint32_t i = first / u.step, end = last(u, first, bytes); i <= end; ++i)
+      if (const Epoch* e = c[i].read_by(a, conflict_)) return e;
+    return nullptr;
+  }
+  const Epoch* write_parts(Unit& u, uint32_t first, uint32_t bytes, const Access& a) {
+    refine(u, bytes);
+    Cell* c = cells(u);
+    const uint32_t halves = bytes == 16 ? 3 : 1u << first / 8;
+    if ((u.guarded & halves) != 0) {
       conflict_ = Conflict::with_mbarrier;
-      return &cells[first].write;
+      return &c[first / u.step].write;
     }
-    for (uint32_t i = first; i < first + bytes; ++i)
-      if (const Epoch* e = write ? cells[i].write_by(a, conflict_) : cells[i].read_by(a, conflict_)) return e;
-    if (write && bytes == 16) {  // whole again
-      u.cell = cells[0];
-      free_.push_back(u.split);
-      u.split = -1;
+    for (uint32_t i = first / u.step, end = last(u, first, bytes); i <= end; ++i)
+      if (const Epoch* e = c[i].write_by(a, conflict_)) return e;
+    if (bytes == 16) {  // whole again
+      u.cell = c[0];
+      pool(u.step).free.push_back(u.parts);
+      u.step = 16;
     }
     return nullptr;
   }
 
   std::vector<Unit> units_;
-  std::vector<Split> split_;
+  Pool pools_[3];
   Conflict conflict_ = Conflict::with_write;
-  std::vector<int32_t> free_;
 };
 
 }  // namespace warpfold::hopper::emulator
