@@ -2,6 +2,9 @@
  *
  * Every call returns WF_OK or an error code and, where `message` is given, one sentence that says why. Nothing is
  * printed, allocated or waited for. Streams are cudaStream_t; null is the default stream.
+ *
+ * A structure begins with its size: set it by `p.struct_bytes = sizeof p`. Later versions only append fields, for which
+ * 0 means what it was before, so programs compiled against an older header keep working.
  */
 #ifndef WARPFOLD_H
 #define WARPFOLD_H
@@ -14,27 +17,69 @@ extern "C" {
 #endif
 
 typedef enum wf_status { WF_OK = 0, WF_INVALID_ARGUMENT = 1, WF_UNSUPPORTED = 2, WF_FAILED = 3 } wf_status;
-typedef enum wf_type { WF_BF16 = 0, WF_F16 = 1, WF_I8 = 2, WF_I32 = 3 } wf_type;
+typedef enum wf_type {
+  WF_BF16 = 0,
+  WF_F16 = 1,
+  WF_I8 = 2,
+  WF_I32 = 3,
+  WF_F32 = 4, /* as an operand of a product: rounded to TF32 */
+  WF_F8_E4M3 = 5,
+  WF_F8_E5M2 = 6
+} wf_type;
+typedef enum wf_activation {
+  WF_IDENTITY = 0,
+  WF_RELU = 1,
+  WF_SILU = 2,
+  WF_GELU_TANH = 3,
+  WF_GELU_ERF = 4
+} wf_activation;
+/* How the rows of B (2N, K) of a gated product alternate: 2j gate and 2j + 1 up, or j gate and N + j up. */
+typedef enum wf_gate { WF_NO_GATE = 0, WF_GATE_INTERLEAVED = 1, WF_GATE_CONCATENATED = 2 } wf_gate;
 
-/* D (M, N) = alpha A (M, K) B (N, K)^T + beta C (M, N); row-major, strides in elements from row to row.
- * beta = 0: C may be null and is not read. alpha = 0 or K = 0: A and B may be null. A and B have `type`, C and D
- * `output_type`: the same, or for WF_I8 WF_I32 (the exact sums), WF_BF16, WF_F16. row_scale (M) and column_scale (N)
- * multiply the products; null stands for ones. */
+/* y = row_scale (M) * column_scale (N) * alpha * A (M, K) B (N, K)^T + row_bias (M) + bias (N)
+ * D (M, N) = activation (y) + beta * C (M, N);  gated: activation (y of the gate) * (y of up) + beta * C (M, N)
+ *
+ * for each of `batches` matrices. Strides count elements, from row to row (column to column in column-major
+ * matrices) and from batch to batch; a batch stride of 0 gives all batches the same matrix. C lies like D.
+ * Null scales are ones, null biases zeros. beta = 0: C may be null and is not read. alpha = 0 or K = 0: A and B may be
+ * null. Types: see wf_gemm_can_run. */
 typedef struct wf_gemm_problem {
-  wf_type type, output_type;
-  int64_t m, n, k;
+  size_t struct_bytes;
+  wf_type a_type, b_type, output_type; /* of A, of B, of C and D */
+  int64_t m, n, k, batches;
   const void *a, *b, *c;
   void* d;
   int64_t a_stride, b_stride, c_stride, d_stride;
+  int64_t a_batch_stride, b_batch_stride, c_batch_stride, d_batch_stride;
+  int32_t a_column_major, b_column_major, d_column_major;
   float alpha, beta;
-  const float *row_scale, *column_scale;
+  const float *row_scale, *column_scale;   /* in device memory, as the biases */
+  int32_t one_row_scale, one_column_scale; /* the scale is a single number for all rows, all columns */
+  const float *bias, *row_bias;
+  wf_activation activation;
+  wf_gate gate;
+  int32_t fast_accumulation; /* fp8: do not sum each 128 of K in fp32 */
+  /* As many bytes as wf_gemm_workspace says, or none: then a tile that needs none is taken. They must be 0 before the
+   * first launch; each launch leaves them ready for the next. One workspace serves one stream. */
+  void* workspace;
+  int64_t workspace_bytes;
 } wf_gemm_problem;
+
+/* What would be launched on a GPU of `multiprocessors`. */
+typedef struct wf_gemm_plan {
+  int32_t tile, blocks;
+  int64_t workspace_bytes;
+  double microseconds; /* as the cost model expects */
+} wf_gemm_plan;
 
 /* tile: an index below wf_gemm_tile_count(), or -1 for the tile that Warpfold chooses. */
 wf_status wf_gemm_can_run(const wf_gemm_problem* problem, char* message, size_t message_bytes);
+/* Bytes of workspace with which the problem runs fastest. */
+wf_status wf_gemm_workspace(const wf_gemm_problem* problem, int multiprocessors, int64_t* bytes, char* message,
+                            size_t message_bytes);
+wf_status wf_gemm_make_plan(const wf_gemm_problem* problem, int multiprocessors, int tile, wf_gemm_plan* plan,
+                            char* message, size_t message_bytes);
 wf_status wf_gemm_run(const wf_gemm_problem* problem, int tile, void* stream, char* message, size_t message_bytes);
-/* The tile that would be chosen on a GPU of `multiprocessors`; -1 where the problem cannot run. */
-int wf_gemm_choose(const wf_gemm_problem* problem, int multiprocessors);
 int wf_gemm_tile_count(void);
 const char* wf_gemm_tile_name(int tile);
 

@@ -1,16 +1,20 @@
 #include <algorithm>
 #include <cstring>
-#include <tuple>
+#include <optional>
+#include <string>
 
-#include "warpfold/kernels/gemm/config.h"
-#include "warpfold/kernels/gemm/gemm.h"
+#include "warpfold/kernels/gemm/tiles.h"
 #include "warpfold/warpfold.h"
 
 namespace gemm = warpfold::kernels::gemm;
 
 namespace {
 
-wf_status report(const warpfold::Status& status, char* message, size_t message_bytes) {
+using warpfold::ErrorCode;
+using warpfold::Result;
+using warpfold::Status;
+
+wf_status report(const Status& status, char* message, size_t message_bytes) {
   const std::string text = status ? "" : status.error().message;
   if (message != nullptr && message_bytes > 0) {
     const size_t length = std::min(text.size(), message_bytes - 1);
@@ -19,82 +23,131 @@ wf_status report(const warpfold::Status& status, char* message, size_t message_b
   }
   if (status) return WF_OK;
   switch (status.error().code) {
-    case warpfold::ErrorCode::kInvalidArgument:
+    case ErrorCode::kInvalidArgument:
       return WF_INVALID_ARGUMENT;
-    case warpfold::ErrorCode::kUnsupported:
+    case ErrorCode::kUnsupported:
       return WF_UNSUPPORTED;
     default:
       return WF_FAILED;
   }
 }
 
-warpfold::Result<gemm::Problem> problem_of(const wf_gemm_problem* p) {
-  if (p == nullptr) return warpfold::fail(warpfold::ErrorCode::kInvalidArgument, "gemm: the problem is null");
+auto invalid(std::string text) { return warpfold::fail(ErrorCode::kInvalidArgument, "gemm: " + std::move(text)); }
+
+Result<warpfold::DType> type_of(wf_type type, const char* name) {
+  using warpfold::DType;
+  switch (type) {
+    case WF_BF16:
+      return DType::kBF16;
+    case WF_F16:
+      return DType::kF16;
+    case WF_I8:
+      return DType::kI8;
+    case WF_I32:
+      return DType::kI32;
+    case WF_F32:
+      return DType::kF32;
+    case WF_F8_E4M3:
+      return DType::kF8E4M3;
+    case WF_F8_E5M2:
+      return DType::kF8E5M2;
+  }
+  return invalid(std::string(name) + " " + std::to_string(int(type)) + " is no wf_type");
+}
+
+Result<gemm::Problem> problem_of(const wf_gemm_problem* given) {
+  if (given == nullptr) return invalid("the problem is null");
+  if (given->struct_bytes < sizeof(size_t) || given->struct_bytes > sizeof(wf_gemm_problem))
+    return invalid("struct_bytes is " + std::to_string(given->struct_bytes) + "; this library knows up to " +
+                   std::to_string(sizeof(wf_gemm_problem)) + " bytes");
+  wf_gemm_problem p{};
+  std::memcpy(&p, given, given->struct_bytes);
   gemm::Problem out;
-  for (const auto& [given, name, type] :
-       {std::tuple{p->type, "type", &out.type}, {p->output_type, "output_type", &out.output_type}})
-    switch (given) {
-      case WF_BF16:
-        *type = warpfold::DType::kBF16;
-        break;
-      case WF_F16:
-        *type = warpfold::DType::kF16;
-        break;
-      case WF_I8:
-        *type = warpfold::DType::kI8;
-        break;
-      case WF_I32:
-        *type = warpfold::DType::kI32;
-        break;
-      default:
-        return warpfold::fail(
-            warpfold::ErrorCode::kInvalidArgument,
-            "gemm: " + std::string(name) + " " + std::to_string(int(given)) + " is no wf_type");
-    }
-  out.m = p->m;
-  out.n = p->n;
-  out.k = p->k;
-  out.a = {p->a, p->a_stride};
-  out.b = {p->b, p->b_stride};
-  out.c = {p->c, p->c_stride};
-  out.d = p->d;
-  out.d_stride = p->d_stride;
-  out.alpha = p->alpha;
-  out.beta = p->beta;
-  out.row_scale = p->row_scale;
-  out.column_scale = p->column_scale;
+  WF_TRY(out.type, type_of(p.a_type, "a_type"));
+  WF_TRY(out.b_type, type_of(p.b_type, "b_type"));
+  WF_TRY(out.output_type, type_of(p.output_type, "output_type"));
+  if (p.activation < WF_IDENTITY || p.activation > WF_GELU_ERF)
+    return invalid("activation " + std::to_string(int(p.activation)) + " is no wf_activation");
+  if (p.gate < WF_NO_GATE || p.gate > WF_GATE_CONCATENATED)
+    return invalid("gate " + std::to_string(int(p.gate)) + " is no wf_gate");
+  out.m = p.m;
+  out.n = p.n;
+  out.k = p.k;
+  out.batches = p.batches;
+  out.a = {p.a, p.a_stride, p.a_batch_stride, p.a_column_major != 0};
+  out.b = {p.b, p.b_stride, p.b_batch_stride, p.b_column_major != 0};
+  out.c = {p.c, p.c_stride, p.c_batch_stride, p.d_column_major != 0};
+  out.d = p.d;
+  out.d_stride = p.d_stride;
+  out.d_batch_stride = p.d_batch_stride;
+  out.d_column_major = p.d_column_major != 0;
+  out.alpha = p.alpha;
+  out.beta = p.beta;
+  out.row_scale = p.row_scale;
+  out.column_scale = p.column_scale;
+  out.one_row_scale = p.one_row_scale != 0;
+  out.one_column_scale = p.one_column_scale != 0;
+  out.bias = p.bias;
+  out.row_bias = p.row_bias;
+  out.activation = gemm::Activation(p.activation);
+  out.gate = gemm::Gate(p.gate);
+  out.fast_accumulation = p.fast_accumulation != 0;
+  out.workspace = p.workspace;
+  out.workspace_bytes = p.workspace_bytes;
   return out;
 }
+static_assert(int(gemm::Activation::relu) == WF_RELU && int(gemm::Activation::silu) == WF_SILU &&
+              int(gemm::Activation::gelu_tanh) == WF_GELU_TANH && int(gemm::Activation::gelu_erf) == WF_GELU_ERF &&
+              int(gemm::Gate::interleaved) == WF_GATE_INTERLEAVED &&
+              int(gemm::Gate::concatenated) == WF_GATE_CONCATENATED);
 
 constexpr int tile_count = int(std::size(gemm::all_tiles));
 
-warpfold::Status run(const wf_gemm_problem* p, int tile, void* stream) {
-  WF_TRY(const gemm::Problem problem, problem_of(p));
-  if (tile == -1) return gemm::run(problem, stream);
+Result<std::optional<gemm::TileId>> tile_of(int tile) {
+  if (tile == -1) return std::optional<gemm::TileId>();
   if (tile < 0 || tile >= tile_count)
-    return warpfold::fail(
-        warpfold::ErrorCode::kInvalidArgument,
-        "gemm: tile " + std::to_string(tile) + " is not in [0, " + std::to_string(tile_count) + ")");
-  return gemm::run(problem, stream, gemm::all_tiles[tile]);
+    return invalid("tile " + std::to_string(tile) + " is not in [0, " + std::to_string(tile_count) + ")");
+  return std::optional(gemm::all_tiles[tile]);
+}
+
+Status run(const wf_gemm_problem* p, int tile, void* stream) {
+  WF_TRY(const gemm::Problem problem, problem_of(p));
+  WF_TRY(const auto id, tile_of(tile));
+  return gemm::run(problem, stream, id);
+}
+
+Status make_plan(const wf_gemm_problem* p, int multiprocessors, int tile, wf_gemm_plan* out) {
+  WF_TRY(const gemm::Problem problem, problem_of(p));
+  WF_TRY(const auto id, tile_of(tile));
+  if (out == nullptr) return invalid("the plan is null");
+  WF_TRY(const gemm::Plan plan, gemm::plan(problem, multiprocessors, id));
+  *out = {int32_t(plan.tile), plan.blocks, plan.workspace_bytes, plan.microseconds};
+  return {};
 }
 
 }  // namespace
 
 wf_status wf_gemm_can_run(const wf_gemm_problem* p, char* message, size_t message_bytes) {
   const auto problem = problem_of(p);
-  return report(problem ? gemm::can_run(*problem) : warpfold::Status(tl::unexpected(problem.error())),
-                message, message_bytes);
+  return report(problem ? gemm::can_run(*problem) : Status(tl::unexpected(problem.error())), message, message_bytes);
+}
+
+wf_status wf_gemm_make_plan(const wf_gemm_problem* p, int multiprocessors, int tile, wf_gemm_plan* plan, char* message,
+                            size_t message_bytes) {
+  return report(make_plan(p, multiprocessors, tile, plan), message, message_bytes);
+}
+
+wf_status wf_gemm_workspace(const wf_gemm_problem* p, int multiprocessors, int64_t* bytes, char* message,
+                            size_t message_bytes) {
+  if (bytes == nullptr) return report(invalid("bytes is null"), message, message_bytes);
+  wf_gemm_plan plan{};
+  const Status status = make_plan(p, multiprocessors, -1, &plan);
+  *bytes = plan.workspace_bytes;
+  return report(status, message, message_bytes);
 }
 
 wf_status wf_gemm_run(const wf_gemm_problem* p, int tile, void* stream, char* message, size_t message_bytes) {
   return report(run(p, tile, stream), message, message_bytes);
-}
-
-int wf_gemm_choose(const wf_gemm_problem* p, int multiprocessors) {
-  const auto problem = problem_of(p);
-  if (!problem) return -1;
-  const auto chosen = gemm::plan(*problem, multiprocessors);
-  return chosen ? int(chosen->tile) : -1;
 }
 
 int wf_gemm_tile_count(void) { return tile_count; }

@@ -1,8 +1,7 @@
 // What the GEMM refuses, and in which words.
 #include <gtest/gtest.h>
 
-#include "warpfold/kernels/gemm/config.h"
-#include "warpfold/kernels/gemm/gemm.h"
+#include "warpfold/kernels/gemm/tiles.h"
 
 namespace warpfold::kernels::gemm {
 namespace {
@@ -84,45 +83,123 @@ TEST(GemmChecks, NamesArgumentAndRule) {
   p.d = nullptr;
   EXPECT_EQ(why(p), "gemm: D is null");
   p = good();
-  p.type = DType::kF32;
-  EXPECT_EQ(why(p), "gemm: element type F32 is not supported; BF16, F16 and I8 are");
+  p.type = DType::kI32;
+  EXPECT_EQ(why(p), "gemm: products of I32 are not supported; those of BF16, F16, F32 (as TF32), F8_E4M3 and F8_E5M2, and I8 are");
+  p.type = DType::kBF16;
+  p.b_type = DType::kF16;
+  EXPECT_EQ(why(p), "gemm: products of BF16 by F16 are not supported; those of BF16, F16, F32 (as TF32), F8_E4M3 and F8_E5M2, and I8 are");
   p = good();
   p.output_type = DType::kF16;
-  EXPECT_EQ(why(p), "gemm: BF16 with a result of type F16 is not supported");
+  EXPECT_EQ(why(p), "gemm: BF16 with a result of type F16 is not supported; BF16 or F32 is");
   p = good();
   p.type = DType::kI8;
   p.output_type = DType::kI32;
   EXPECT_EQ(why(p), "");
   p.alpha = 2;
-  EXPECT_EQ(why(p), "gemm: a result of type I32 takes neither alpha, beta nor scales");
+  EXPECT_EQ(why(p), "gemm: a result of type I32 takes neither alpha, beta, scales, bias nor activation");
   p.alpha = 1;
   p.a.stride = 72;
   EXPECT_EQ(why(p), "gemm: A has a row stride of 72 elements = 72 bytes; TMA needs a multiple of 16 bytes");
   p = good();
+  p.output_type = DType::kF32;
   p.row_scale = reinterpret_cast<const float*>(memory);
-  EXPECT_EQ(why(p), "gemm: BF16 takes no scales; I8 does");
+  EXPECT_EQ(why(p), "gemm: BF16 with a result of type F32 is compiled without scales, bias and activation");
+  p = good();
+  p.column_scale = reinterpret_cast<const float*>(memory + 2);
+  EXPECT_EQ(why(p), "gemm: column_scale starts 2 bytes after a multiple of 4");
   p = good();
   p.type = DType::kI8;
-  p.column_scale = reinterpret_cast<const float*>(memory + 4);
-  EXPECT_EQ(why(p), "gemm: scales are misaligned; column_scale starts on 8 bytes, row_scale on 4");
+  p.a.column_major = true;
+  EXPECT_EQ(why(p), "gemm: A is column-major; WGMMA takes I8 only where K is contiguous");
   p = good();
-  p.m = p.n = 2147482624;
-  p.d_stride = p.c.stride = 2147482624;
-  EXPECT_EQ(why(p), "gemm: M x N = 2147482624 x 2147482624 has too many tiles");
+  p.a.column_major = true;
+  EXPECT_EQ(why(p), "gemm: A has a column stride of 64 elements, below its columns of 100 elements");
+  p = good();
+  p.gate = Gate::interleaved;
+  p.n = 100;
+  EXPECT_EQ(why(p), "gemm: a gated product has N = 100 columns; N must be a multiple of 8");
+  p = good();
+  p.batches = 3;
+  EXPECT_EQ(why(p), "gemm: D has a batch stride of 0: all batches would be written to one place");
+  p.d_batch_stride = 20001;
+  EXPECT_EQ(why(p), "gemm: D has a batch stride of 20001 elements = 40002 bytes; TMA needs a multiple of 16 bytes");
+  p.d_batch_stride = -8;
+  EXPECT_EQ(why(p), "gemm: D has a batch stride of -8 elements");
+  p = good();
+  p.m = 1 << 30;
+  p.n = 1;
+  p.d_stride = int64_t{1} << 38;
+  EXPECT_EQ(why(p), "gemm: D reaches more than 2^62 bytes past its start, beyond the address space");
+  p = good();
+  p.d = reinterpret_cast<void*>(~uintptr_t{63});
+  EXPECT_EQ(why(p), "gemm: D reaches 40000 bytes past its start, beyond the address space");
+  p = good();
+  p.m = p.n = p.d_stride = 1 << 30;
+
+  EXPECT_EQ(why(p), "gemm: M x N = 1073741824 x 1073741824 has too many tiles");
 }
 
 TEST(GemmChecks, Plans) {
   Problem p = good();
   ASSERT_TRUE(plan(p, 132));
-  EXPECT_EQ(plan(p, 132)->blocks, 8);  // 2 x 4 tiles of 64 x 64
+  EXPECT_EQ(plan(p, 132, TileId::m64_n64)->blocks, 8);  // 2 x 4 tiles of 64 x 64
+  EXPECT_EQ(plan(p, 1).error().message, "gemm: 1 multiprocessors, at least 2 are needed");
+  EXPECT_EQ(plan(p, 132, TileId::promoted_m128_n192).error().message,
+            "gemm: tile promoted_128x192 is not compiled for this product");
+  p.m = 16;
+  p.n = p.k = 4096;
+  p.a.stride = p.b.stride = p.c.stride = p.d_stride = 4096;
+  const Plan skinny = *plan(p, 132, TileId::swapped_n16_split);
+  EXPECT_EQ(skinny.blocks, 132);
+  EXPECT_EQ(skinny.workspace_bytes, 4096 + 132 * 64 * 16 * 4);  // flags and slots
+  EXPECT_EQ(plan(p, 132, {}, 0)->workspace_bytes, 0) << "a tile that needs none";
   p.m = p.n = p.k = 8192;
   p.a.stride = p.b.stride = p.c.stride = p.d_stride = 8192;
   EXPECT_EQ(plan(p, 132)->blocks, 132);
-  EXPECT_EQ(plan(p, 132)->tile, TileId::m128_n192_ping_pong);
-  EXPECT_EQ(plan(p, 133, TileId::m128_n128_ping_pong_cluster2)->blocks, 132);
-  EXPECT_EQ(plan(p, 1).error().message, "gemm: 1 multiprocessors, at least 2 are needed");
+  EXPECT_EQ(plan(p, 132)->workspace_bytes, 0);
+  EXPECT_EQ(plan(p, 133, TileId::m128_n128_cluster2)->blocks, 132);
+  p.type = DType::kF8E4M3;
+  EXPECT_EQ(plan(p, 132)->tile, TileId::promoted_m128_n192);
+  p.fast_accumulation = true;
+  EXPECT_NE(plan(p, 132)->tile, TileId::promoted_m128_n192);
   p.m = 0;
   EXPECT_EQ(plan(p, 132)->blocks, 0);
+}
+
+TEST(GemmChecks, RunRefusesWhatDoesNotFit) {
+  Problem p = good();
+  EXPECT_EQ(run(p, Plan{}, nullptr).error().message, "gemm: the plan has 0 blocks; plan() makes one for the problem");
+  Plan split = *plan(p, 132, TileId::m64_n64_split);
+  ASSERT_GT(split.workspace_bytes, 0);
+  EXPECT_EQ(run(p, split, nullptr).error().message,
+            "gemm: workspace is null, " + std::to_string(split.workspace_bytes) + " bytes are needed");
+  p.workspace = memory;
+  p.workspace_bytes = 64;
+  EXPECT_EQ(run(p, split, nullptr).error().message,
+            "gemm: the workspace has 64 bytes, " + std::to_string(split.workspace_bytes) + " are needed");
+  p.n = 0;
+  EXPECT_TRUE(run(p, nullptr)) << "nothing to do, with or without a GPU";
+}
+
+// Every problem that can_run accepts has a tile without workspace.
+TEST(GemmChecks, EveryKindHasATileWithoutWorkspace) {
+  for (const DType a : {DType::kBF16, DType::kF16, DType::kF32, DType::kI8, DType::kF8E4M3, DType::kF8E5M2})
+    for (const DType out : {DType::kBF16, DType::kF16, DType::kF32, DType::kI32})
+      for (int what = 0; what < 16; ++what) {
+        Problem p = good();
+        p.type = a;
+        p.output_type = out;
+        p.m = p.n = p.k = 256;
+        p.a.stride = p.b.stride = p.c.stride = p.d_stride = 256;
+        p.a.column_major = what % 2 != 0;
+        p.d_column_major = what / 2 % 2 != 0;
+        if (what / 4 % 2 != 0) p.bias = reinterpret_cast<const float*>(memory);
+        if (what / 8 % 2 != 0) p.activation = Activation::silu;
+        if (!can_run(p)) continue;
+        const auto chosen = plan(p, 132, {}, 0);
+        ASSERT_TRUE(chosen) << chosen.error().message;
+        EXPECT_EQ(chosen->workspace_bytes, 0);
+      }
 }
 
 }  // namespace

@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
 """Checks the GEMM on a Hopper GPU. Usage: gemm_device.py libwarpfold.so [--large | --few]; exit status 77 without PyTorch or GPU.
 
-Inputs are small integers, and alpha and beta powers of two, so that every product and sum is exact in fp32: D must be
-the exact result rounded once, bit for bit. Large sizes use normal data and a bound: with S = sum |a||b|, an m64nNk16
-product adds 17 terms, each cut at 2^-24 of the largest, so the sum over K is off by at most K/16 * 17 * 2^-24 * S, and
-rounding adds half a unit in the last place: at most 2^-8 of the result in bf16 (8 bits), 2^-11 in fp16 (11 bits). alpha and
-beta are rounded to fp32 and so are the two products and the sum with C: 4 * 2^-24 of their sizes.
+Inputs are small integers, and alpha, beta and scales powers of two, so that every product and sum is exact in fp32: D
+must be the exact result rounded once, bit for bit. Large sizes use normal data and a bound: with S = sum |a||b|, an
+m64nNk16 product adds 17 terms, each cut at 2^-24 of the largest, so the sum over K is off by at most K/16 * 17 * 2^-24 * S,
+and rounding adds half a unit in the last place: at most 2^-8 of the result in bf16 (8 bits), 2^-11 in fp16 (11 bits), 2^-24
+in fp32. tf32 inputs are rounded to 11 bits first (2^-11 of each factor). fp8 sums keep 13 bits after the leading one of the
+largest term of each instruction (K/32 of them with 33 terms: K/32 * 33 * 2^-13 * S), promoted ones only inside 128 of K:
+4 * 33 * 2^-13 of each part's S, so of S. alpha and beta are rounded to fp32 and so are the two products and the sum with
+C: 4 * 2^-24 of their sizes. SiLU and GELU add 2^-19 of the values that enter.
 Memory around D and past the rows' ends holds NaN, and so does C where beta = 0; nothing of it may be touched or used.
 """
 import pathlib
@@ -22,78 +25,147 @@ sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "bench/kernels"))
 from warpfold_c import Library  # noqa: E402
 
 SIZES = [*range(1, 10), 63, 64, 65, 127, 128, 129, 200, 255, 256, 257]
-CANARY_ROWS = 3
+GUARD = 3  # rows
+E4M3, E5M2, BF16, F16, F32 = torch.float8_e4m3fn, torch.float8_e5m2, torch.bfloat16, torch.float16, torch.float32
+BITS = {BF16: 8, F16: 11, F32: 24}
+POISON = {torch.int32: 0x7FFFFFFF, torch.int8: 77}
 
 
-def padded(rows, width, extra, dtype, fill):
-    """A (rows, width) view whose rows start on 16 bytes, with `fill` around it."""
-    stride = (width + 7) // 8 * 8 + 8 * extra
-    whole = torch.full((rows + 2 * CANARY_ROWS, stride), fill, device="cuda", dtype=dtype)
-    return whole, whole[CANARY_ROWS:CANARY_ROWS + rows, :width]
+class Padded:
+    """A (batches, rows, width) tensor whose rows (columns) start on 16 bytes, with poison around it and between."""
+
+    def __init__(self, batches, rows, width, dtype, extra=0, columns=False):
+        unit = 16 // dtype.itemsize
+        lines, length = (width, rows) if columns else (rows, width)
+        stride = (length + unit - 1) // unit * unit + unit * extra
+        self.poison = POISON.get(dtype, float("nan"))
+        self.whole = torch.full((batches, lines + 2 * GUARD, stride), self.poison, device="cuda", dtype=F32 if dtype in (E4M3, E5M2) else dtype).to(dtype)
+        self.inner = (slice(None), slice(GUARD, GUARD + lines), slice(0, length))
+        view = self.whole[self.inner]
+        self.view = view.transpose(1, 2) if columns else view
+
+    def untouched(self):
+        clean = self.whole == self.poison if self.whole.dtype in POISON else self.whole.isnan()
+        clean[self.inner] = True
+        return bool(clean.all())
 
 
-def untouched(whole, rows, width):
-    """Only the view was written: everything else is still NaN."""
-    inside = torch.zeros_like(whole, dtype=torch.bool)
-    inside[CANARY_ROWS:CANARY_ROWS + rows, :width] = True
-    return bool((whole.isnan() | inside).all())
+def integers(tensor, largest):
+    tensor.copy_(torch.randint(-largest, largest + 1, tensor.shape, device="cuda").to(F32 if tensor.dtype in (E4M3, E5M2) else tensor.dtype).to(tensor.dtype))
 
 
-def check_exact(lib, m, n, k, dtype, tile, alpha, beta, extra):
-    nan = float("nan")
-    _, a = padded(m, k, extra, dtype, nan)
-    _, b = padded(n, k, extra, dtype, nan)
-    _, c = padded(m, n, extra, dtype, nan)
-    whole, d = padded(m, n, extra, dtype, nan)
-    a.copy_(torch.randint(-4, 5, (m, k), device="cuda"))
-    b.copy_(torch.randint(-4, 5, (n, k), device="cuda"))
+def activated(y, name):
+    f = torch.nn.functional
+    return {"identity": lambda: y, "relu": lambda: y.clamp(min=0), "silu": lambda: f.silu(y),
+            "gelu_tanh": lambda: f.gelu(y, approximate="tanh"), "gelu_erf": lambda: f.gelu(y)}[name]()
+
+
+def check(lib, rng, m, n, k, a_type, out, tile=-1, b_type=None, batches=1, columns=(False, False, False), alpha=1.0,
+          beta=0.0, scaled=False, activation="identity", gate=None, one_b=False, fast=False):
+    """One product of small integers; every element right, nothing else touched."""
+    case = (m, n, k, a_type, out, lib.tiles[tile] if tile >= 0 else "auto", batches, columns, alpha, beta, scaled, activation, gate)
+    extra = lambda: rng.choice([0, 1, 3])  # noqa: E731
+    rows = 2 * n if gate else n
+    a = Padded(batches, m, k, a_type, extra(), columns[0])
+    b = Padded(1 if one_b else batches, rows, k, b_type or a_type, extra(), columns[1])
+    c, d = (Padded(batches, m, n, out, extra(), columns[2]) for _ in range(2))
+    largest = 127 if a_type == torch.int8 else 4
+    integers(a.view, largest)
+    integers(b.view, largest)
     if beta != 0:
-        c.copy_(torch.randint(-8, 9, (m, n), device="cuda"))
-    lib.gemm(lib.problem(a, b, c, d, alpha, beta), tile)
-    want = alpha * (a.double() @ b.double().t())
+        integers(c.view, 8)
+    vectors = {}
+    y = alpha * (a.view.double() @ b.view.double().transpose(1, 2))
+    if scaled:
+        one = rng.random() < 0.3
+        vectors["row"], vectors["column"] = (2.0 ** torch.randint(-8, -4, (1 if one else r,), device="cuda").float() for r in (m, rows))
+        vectors["bias"], vectors["row_bias"] = (torch.randint(-4, 5, (r,), device="cuda").float() for r in (rows, m))
+        y = y * vectors["row"].double()[:, None] * vectors["column"].double() + vectors["bias"].double() + vectors["row_bias"].double()[:, None]
+    slack = 0
+    want = y
+    if gate:
+        g, u = (y[..., ::2], y[..., 1::2]) if gate == "interleaved" else (y[..., :n], y[..., n:])
+        want = activated(g, activation) * u
+        slack = g.abs() * u.abs() * 2**-19 + want.abs() * 2**-22
+    elif activation != "identity":
+        want = activated(y, activation)
+        slack = y.abs() * 2**-19 if activation != "relu" else 0
     if beta != 0:
-        want += beta * c.double()
-    assert torch.equal(d, want.to(dtype)), (m, n, k, dtype, tile, alpha, beta,
-                                            int((d != want.to(dtype)).sum()), "wrong elements")
-    assert untouched(whole, m, n), (m, n, k, dtype, tile, "wrote outside D")
+        want = want + beta * c.view.double()
+    squeeze = (lambda t: t[0]) if batches == 1 else (lambda t: t)
+    bview = b.view[0] if batches == 1 or one_b else b.view
+    if one_b and batches > 1:
+        bview = b.view.expand(batches, rows, k)
+    problem = lib.problem(squeeze(a.view), bview, squeeze(c.view), squeeze(d.view), alpha, beta, activation=activation, gate=gate, fast=fast, **vectors)
+    if tile >= 0 and lib.plan(problem, tile) is None:
+        return 0
+    lib.gemm(problem, tile)
+    if isinstance(slack, int):
+        wrong = d.view != want.to(out)
+    else:
+        wrong = ~((d.view.double() - want).abs() <= slack + (want.abs() + slack) * 2.0 ** -BITS[out] + 2.0**-25)  # half a subnormal of fp16
+    assert not bool(wrong.any()), (case, int(wrong.sum()), "wrong elements, first", wrong.nonzero()[0].tolist())
+    assert d.untouched(), (case, "wrote outside D")
+    return 1
 
 
-def check_int8(lib, m, n, k, out, tile, extra):
-    """Exact sums, or scales that are powers of two: D is the exact result, rounded once to 16 bits."""
-    def operand(rows):
-        stride = (k + 15) // 16 * 16 + 16 * extra
-        whole = torch.full((rows, stride), 77, device="cuda", dtype=torch.int8)
-        whole[:, :k] = torch.randint(-128, 128, (rows, k), device="cuda")
-        return whole[:, :k]
-    a, b = operand(m), operand(n)
-    unit = 16 // out.itemsize
-    stride = (n + unit - 1) // unit * unit + unit * extra
-    poison = 0x7FFFFFFF if out == torch.int32 else float("nan")
-    whole = torch.full((m + 2 * CANARY_ROWS, stride), poison, device="cuda", dtype=out)
-    d = whole[CANARY_ROWS:CANARY_ROWS + m, :n]
-    row = column = None
-    want = a.double() @ b.double().t()
-    if out != torch.int32:
-        row, column = (2.0 ** torch.randint(-12, -6, (r,), device="cuda").float() for r in (m, n))
-        want *= row.double()[:, None] * column.double()
-    lib.gemm(lib.problem(a, b, None, d, row=row, column=column), tile)
-    assert torch.equal(d, want.to(out)), (m, n, k, out, tile, int((d != want.to(out)).sum()), "wrong elements")
-    inside = torch.zeros_like(whole, dtype=torch.bool)
-    inside[CANARY_ROWS:CANARY_ROWS + m, :n] = True
-    clean = whole == poison if out == torch.int32 else whole.isnan()
-    assert bool((clean | inside).all()), (m, n, k, out, tile, "wrote outside D")
-
-
-def check_large(lib, m, n, k, dtype, tile, alpha, beta):
-    a, b = (torch.randn(r, k, device="cuda", dtype=dtype) for r in (m, n))
-    c = torch.randn(m, n, device="cuda", dtype=dtype)
-    d = torch.full((m, n), float("nan"), device="cuda", dtype=dtype)
-    lib.gemm(lib.problem(a, b, c, d, alpha, beta), tile)
-    want = alpha * (a.double() @ b.double().t()) + beta * c.double()
-    size = abs(alpha) * (a.double().abs() @ b.double().abs().t()) + abs(beta) * c.double().abs()
-    bound = size * ((k / 16 * 17 + 4) * 2**-24) + want.abs() * (2**-8 if dtype == torch.bfloat16 else 2**-11)
+def check_large(lib, rng, m, n, k, a_type, out, tile, alpha, beta, fast=False):
+    a, b = (torch.randn(r, k, device="cuda").to(a_type) for r in (m, n))
+    c = torch.randn(m, n, device="cuda", dtype=out)
+    d = torch.full((m, n), float("nan"), device="cuda", dtype=out)
+    problem = lib.problem(a, b, c, d, alpha, beta, fast=fast)
+    if tile >= 0 and lib.plan(problem, tile) is None:
+        return 0
+    lib.gemm(problem, tile)
+    first = d.clone()
+    a64, b64 = a.double(), b.double()
+    want = alpha * (a64 @ b64.t()) + beta * c.double()
+    size, rest = abs(alpha) * (a64.abs() @ b64.abs().t()), abs(beta) * c.double().abs()
+    sums = k / 16 * 17 * 2**-24
+    if a_type == F32:
+        sums = k / 8 * 9 * 2**-24 + 2 * 2**-11
+    elif a_type == E4M3:
+        sums = (4 if not fast and tile in (-1, len(lib.tiles) - 1) else k / 32) * 33 * 2**-13 + k / 128 * 2**-24
+    bound = size * (sums + 4 * 2**-24) + rest * 4 * 2**-24 + want.abs() * 2.0 ** -BITS[out]
     wrong = int((~((d.double() - want).abs() <= bound + 1e-30)).sum())
-    assert wrong == 0, (m, n, k, dtype, tile, wrong, "wrong elements")
+    assert wrong == 0, (m, n, k, a_type, out, tile, wrong, "wrong elements")
+    lib.gemm(problem, tile)
+    assert torch.equal(first, d), (m, n, k, a_type, tile, "another result in the second run")
+    return 1
+
+
+def check_graph(lib):
+    """Replays of a captured split product are bit-equal; two streams with a workspace each do not disturb each other."""
+    shape = (16, 4096, 4096)
+    a, b = (torch.randn(r, shape[2], device="cuda", dtype=BF16) for r in shape[:2])
+    d = torch.empty(shape[:2], device="cuda", dtype=BF16)
+    problem = lib.problem(a, b, None, d)
+    assert lib.plan(problem).workspace_bytes > 0, "meant to be a split product"
+    lib.gemm(problem)
+    want = d.clone()
+    side, graph = torch.cuda.Stream(), torch.cuda.CUDAGraph()
+    torch.cuda.synchronize()
+    with torch.cuda.graph(graph, stream=side):
+        for _ in range(5):
+            lib.gemm(problem)
+    for _ in range(20):
+        d.fill_(float("nan"))
+        graph.replay()
+        assert torch.equal(d, want)
+    streams, outs, problems, spaces = [], [], [], []
+    for _ in range(2):
+        streams.append(torch.cuda.Stream())
+        outs.append(torch.empty_like(d))
+        spaces.append(torch.zeros_like(lib.workspace))
+        problems.append(lib.problem(a, b, None, outs[-1]))
+        problems[-1].workspace = spaces[-1].data_ptr()
+    torch.cuda.synchronize()
+    for _ in range(200):
+        for s, p in zip(streams, problems):
+            with torch.cuda.stream(s):
+                lib.gemm(p)
+    torch.cuda.synchronize()
+    assert all(torch.equal(o, want) for o in outs), "two streams at once"
 
 
 def main():
@@ -101,33 +173,58 @@ def main():
     rng = random.Random(1)
     torch.manual_seed(1)
     tiles = range(-1, len(lib.tiles))
-    count = 0
-    sizes = SIZES[::4] if "--few" in sys.argv else SIZES  # few: for slow checkers
+    kinds = [(BF16, BF16), (F16, F16), (BF16, F32), (F16, F32), (F32, F32), (E4M3, BF16), (torch.int8, torch.int32),
+             (torch.int8, BF16), (torch.int8, F16)]
+    few = "--few" in sys.argv  # for slow checkers
+    sizes = SIZES[::4] if few else SIZES
+    count = total = 0
     for m in sizes:
         for n in sizes:
             for k in [0] + sizes:
-                dtype = rng.choice([torch.bfloat16, torch.float16])
-                check_exact(lib, m, n, k, dtype, tiles[count % len(tiles)], rng.choice([1, 0.5, -2, 0]),
-                            rng.choice([0, 0, 1, -0.5]), rng.choice([0, 1, 3]))
-                count += 1
-                if count % 2 == 0 and k > 0:
-                    check_int8(lib, m, n, k, rng.choice([torch.int32, torch.bfloat16, torch.float16]),
-                               tiles[count // 2 % len(tiles)], rng.choice([0, 1, 3]))
+                for _ in range(1 if few else 2):
+                    a_type, out = kinds[total % len(kinds)]
+                    total += 1
+                    o = {"tile": rng.choice(tiles), "batches": rng.choice([1, 1, 1, 2])}
+                    exact = out == torch.int32
+                    if not exact:
+                        o.update(alpha=rng.choice([1, 0.5, -2, 0]), beta=rng.choice([0, 0, 1, -0.5]))
+                    if a_type in (BF16, F16) and out == a_type:
+                        what = rng.choice(["plain", "columns", "fused", "gated"])
+                        if what == "columns":
+                            o["columns"] = tuple(rng.choice([False, True]) for _ in range(3))
+                        elif what == "fused":
+                            o.update(scaled=True, activation=rng.choice(["identity", "relu", "silu", "gelu_tanh", "gelu_erf"]), alpha=0.0625)
+                        elif what == "gated" and n % 8 == 0:
+                            o.update(scaled=rng.random() < 0.5, activation=rng.choice(["silu", "gelu_tanh"]), alpha=0.0625,
+                                     gate=rng.choice(["interleaved", "concatenated"]))
+                    elif a_type in (torch.int8, E4M3) and not exact:
+                        o.update(scaled=True)
+                        if a_type == torch.int8 and rng.random() < 0.3:
+                            o.update(activation=rng.choice(["relu", "silu", "gelu_erf"]), alpha=0.0625)
+                        if a_type == E4M3:
+                            o.update(fast=rng.random() < 0.5)
+                            if rng.random() < 0.3:
+                                a_type, o["b_type"] = rng.choice([(E4M3, E5M2), (E5M2, E4M3), (E5M2, E5M2)])
+                    elif exact or out == F32:
+                        o["columns"] = (False, False, rng.choice([False, True]))
+                    if o["batches"] > 1:
+                        o["one_b"] = rng.random() < 0.3
+                    count += check(lib, rng, m, n, k, a_type, out, **o)
     torch.cuda.synchronize()
-    print(f"{count} exact cases right, and half as many of int8", flush=True)
+    print(f"{count} exact cases right", flush=True)
     if "--large" in sys.argv:
-        shapes = [(1000, 1544, 272), (64, 6144, 4096), (4096, 4096, 4096), (3000, 5000, 7000), (8192, 8192, 1024),
-                  (33, 8192, 8192), (8192, 40, 8192)]
-        for shape in shapes:
+        large = 0
+        for shape in [(1000, 1544, 272), (64, 6144, 4096), (1, 4096, 14336), (4096, 4096, 4096), (3000, 5000, 7000), (33, 8192, 8192),
+                      (8192, 40, 8192)]:
             for tile in tiles:
-                for dtype in (torch.bfloat16, torch.float16):
-                    check_large(lib, *shape, dtype, tile, rng.uniform(-2, 2), rng.choice([0, rng.uniform(-2, 2)]))
-        for shape in shapes[:5]:
-            for tile in tiles:
-                for out in (torch.int32, torch.bfloat16):
-                    check_int8(lib, *shape, out, tile, 0)
+                for a_type, out in kinds[:6]:
+                    for fast in (False, True) if a_type == E4M3 else (False,):
+                        large += check_large(lib, rng, *shape, a_type, out, tile, rng.uniform(-2, 2), rng.choice([0, rng.uniform(-2, 2)]), fast)
+                for out in (torch.int32, BF16):
+                    large += check(lib, rng, *shape, torch.int8, out, tile, scaled=out == BF16)
+        check_graph(lib)
         torch.cuda.synchronize()
-        print(f"{len(shapes) * len(tiles) * 2} large cases right")
+        print(f"{large} large cases in bounds and the same twice; graphs and two streams right")
 
 
 main()

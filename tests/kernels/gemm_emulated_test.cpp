@@ -1,9 +1,11 @@
-// The GEMM kernel under the emulator: every configuration on problems with tails, under many schedules.
+// The GEMM kernel under the emulator: every tile, type, major and fusion on problems with tails, under many
+// schedules.
 //
-// A and B are integers in [-4, 4], C in [-8, 8], alpha and beta powers of two: products and sums are exact in
-// fp32, so D must be the exact result rounded once. Memory around D is checked to be untouched; C holds NaN
-// where beta = 0. WF_SEEDS=n runs n schedules of each case instead of the default; WF_CASE=text only the
-// cases with that text.
+// A and B are small integers, C, biases and scales small integers and powers of two: products and sums are
+// exact in fp32, so D must be the exact result rounded once. SiLU and GELU are off by at most 2^-19 of the values
+// that enter, and are compared within that and one rounding. Memory around D is checked to be untouched; C
+// holds NaN where beta = 0. WF_SEEDS=n runs n schedules of each case instead of the default; WF_CASE=text only
+// the cases with that text.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -31,18 +33,31 @@ struct Rng {
 };
 
 template <class T>
+constexpr bool is_fp8_type = std::is_same_v<T, hopper::e4m3> || std::is_same_v<T, hopper::e5m2>;
+
+template <class T>
 T from_double(double x) {
-  if constexpr (std::is_same_v<T, bf16>)
+  if constexpr (std::is_same_v<T, bf16>) {
     return hopper::to_bf16(float(x));
-  else if constexpr (std::is_same_v<T, f16>)
+  } else if constexpr (std::is_same_v<T, f16>) {
     return hopper::to_f16(float(x));
-  else
+  } else if constexpr (std::is_same_v<T, hopper::tf32>) {
+    return {float(x)};
+  } else if constexpr (is_fp8_type<T>) {
+    for (int code = 0; code < 256; ++code)
+      if (const T t{uint8_t(code)}; double(hopper::to_float(t)) == x || (x != x && hopper::to_float(t) != hopper::to_float(t)))
+        return t;
+    return {};
+  } else {
     return T(x);
+  }
 }
 template <class T>
 double to_double(T x) {
-  if constexpr (std::is_integral_v<T>)
-    return x;
+  if constexpr (std::is_arithmetic_v<T>)
+    return double(x);
+  else if constexpr (std::is_same_v<T, hopper::tf32>)
+    return double(x.value);
   else
     return double(hopper::to_float(x));
 }
@@ -64,99 +79,190 @@ constexpr DType dtype() {
     return DType::kBF16;
   else if constexpr (std::is_same_v<T, f16>)
     return DType::kF16;
+  else if constexpr (std::is_same_v<T, hopper::e4m3>)
+    return DType::kF8E4M3;
+  else if constexpr (std::is_same_v<T, hopper::e5m2>)
+    return DType::kF8E5M2;
   else if constexpr (std::is_same_v<T, int8_t>)
     return DType::kI8;
-  else
+  else if constexpr (std::is_same_v<T, int32_t>)
     return DType::kI32;
+  else
+    return DType::kF32;
 }
 
-// A row-major matrix with rows on multiples of 16 bytes, padding, a guard row before and a tile's rows behind, all poison.
+// Matrices (batches, rows, width), rows on multiples of 16 bytes, padding, a guard row before and a tile's rows
+// behind, all poison; column-major: (batches, width, rows) in memory.
 template <class T>
 struct Matrix {
   static constexpr int unit = 16 / int(sizeof(T)), guard = 256;
-  int rows, width, stride;
+  int batches, rows, width, stride, lines;
+  bool column_major;
   std::vector<T> storage;
   T* data;
 
-  Matrix(int r, int w, int extra) : rows(r), width(w), stride((w + unit - 1) / unit * unit + extra * unit) {
-    storage.assign(size_t(r + 1 + guard) * size_t(stride) + size_t(unit), poison<T>());
+  Matrix(int b, int r, int w, int extra, bool by_columns = false)
+      : batches(b), rows(r), width(w), lines(by_columns ? w : r), column_major(by_columns) {
+    const int length = by_columns ? r : w;
+    stride = (length + unit - 1) / unit * unit + extra * unit;
+    storage.assign(size_t(b * (lines + 1) + 1 + guard) * size_t(stride) + size_t(unit), poison<T>());
     data = storage.data() + (16 - reinterpret_cast<uintptr_t>(storage.data()) % 16) % 16 / sizeof(T) + stride;
   }
-  T& at(int i, int j) { return data[size_t(i) * size_t(stride) + size_t(j)]; }
-  void fill(Rng& rng, int largest) {
-    for (int i = 0; i < rows; ++i)
-      for (int j = 0; j < width; ++j)
-        at(i, j) = from_double<T>(int(rng(uint32_t(2 * largest + 1))) - largest);
+  int64_t batch_stride() const { return int64_t{lines + 1} * stride; }  // a row of poison between batches
+  T& at(int b, int i, int j) {
+    return data[b * batch_stride() + (column_major ? int64_t{j} * stride + i : int64_t{i} * stride + j)];
   }
+  void fill(Rng& rng, int largest) {
+    for (int b = 0; b < batches; ++b)
+      for (int i = 0; i < rows; ++i)
+        for (int j = 0; j < width; ++j)
+          at(b, i, j) = from_double<T>(int(rng(uint32_t(2 * largest + 1))) - largest);
+  }
+  Operand operand() const { return {data, stride, batches == 1 ? 0 : batch_stride(), column_major}; }
 };
 
 struct Case {
   int m, n, k, blocks;
   float alpha = 1, beta = 0;
   bool scaled = false;
+  int batches = 1;
+  Activation activation = Activation::none;
+  Gate gate = Gate::none;
+  bool one_b = false;  // all batches have the same B
 };
+
+double activated(double y, Activation f) {
+  switch (f) {
+    case Activation::relu:
+      return y < 0 ? 0 : y;
+    case Activation::silu:
+      return y / (1 + std::exp(-y));
+    case Activation::gelu_tanh:
+      return 0.5 * y * (1 + std::tanh(0.7978845608028654 * (y + 0.044715 * y * y * y)));
+    case Activation::gelu_erf:
+      return 0.5 * y * std::erfc(-y * 0.7071067811865476);
+    default:
+      return y;
+  }
+}
 
 // One launch; the text says what is wrong, empty if nothing. Adds the launch's time to `ms`.
 template <class Config>
 std::string check(const Case& c, uint64_t seed, double& ms) {
-  using In = typename Config::Element;
+  constexpr bool swapped = Config::swapped;
+  using In = std::conditional_t<swapped, typename Config::ElementB, typename Config::ElementA>;
+  using Weight = std::conditional_t<swapped, typename Config::ElementA, typename Config::ElementB>;
   using Out = typename Config::Output;
+  constexpr bool a_by_columns = (swapped ? Config::major_b : Config::major_a) == hopper::Major::mn;
+  constexpr bool b_by_columns = (swapped ? Config::major_a : Config::major_b) == hopper::Major::mn;
   Rng rng{seed};
-  Matrix<In> a(c.m, c.k, int(rng(2))), b(c.n, c.k, int(rng(2)));
-  Matrix<Out> source(c.m, c.n, 0), d(c.m, c.n, int(rng(3)));
-  a.fill(rng, Config::integers ? 127 : 4);
-  b.fill(rng, Config::integers ? 127 : 4);
+  const int weights = c.gate == Gate::none ? c.n : 2 * c.n, batches = c.batches;
+  Matrix<In> a(batches, c.m, c.k, int(rng(2)), a_by_columns);
+  Matrix<Weight> b(c.one_b ? 1 : batches, weights, c.k, int(rng(2)), b_by_columns);
+  Matrix<Out> source(batches, c.m, c.n, 0), d(batches, c.m, c.n, int(rng(3)));
+  if (c.alpha != 0) {  // else poison
+    a.fill(rng, Config::integers ? 127 : 4);
+    b.fill(rng, Config::integers ? 127 : 4);
+  }
   if (c.beta != 0) source.fill(rng, 8);
-  std::vector<float> row(size_t(c.m)), column(size_t(c.n) + 1);
-  for (float& x : row) x = c.scaled ? std::ldexp(1.0f, -int(rng(8))) : 1;
-  for (float& x : column) x = c.scaled ? std::ldexp(1.0f, -int(rng(8))) : 1;
+  std::vector<float> row(size_t(c.m)), column(size_t{unsigned(weights)}), bias(column.size()), row_bias(row.size());
+  const auto power = [&] { return c.scaled ? std::ldexp(1.0f, -int(rng(8))) : 1; };
+  for (float& x : row) x = power();
+  for (float& x : column) x = power();
+  for (float& x : bias) x = c.scaled ? float(rng(9)) - 4 : 0;
+  for (float& x : row_bias) x = c.scaled ? float(rng(9)) - 4 : 0;
+  std::vector<char> space(size_t(flag_bytes) + size_t(c.blocks * Config::slot_bytes) + 128, '\x5A');
   hopper::emulator::options().seed = seed;
   Problem p;
   p.type = dtype<In>();
+  p.b_type = dtype<Weight>();
   p.output_type = dtype<Out>();
   p.m = c.m;
   p.n = c.n;
   p.k = c.k;
-  p.a = {a.data, a.stride};
-  p.b = {b.data, b.stride};
-  p.c = {source.data, source.stride};
+  p.batches = batches;
+  p.a = a.operand();
+  p.b = b.operand();
+  p.c = source.operand();
   p.d = d.data;
   p.d_stride = d.stride;
-  p.alpha = c.alpha;
+  p.d_batch_stride = d.batch_stride();
+  if (c.m == 1 && !a_by_columns) p.a.stride = 7;  // of a single row: never used
+  if (c.m == 1) p.d_stride = 3;
+  p.alpha = c.k > 0 ? c.alpha : std::numeric_limits<float>::infinity();
   p.beta = c.beta;
+  p.activation = c.activation;
+  p.gate = c.gate;
   if (c.scaled) {
     p.row_scale = row.data();
     p.column_scale = column.data();
+    p.bias = bias.data();
+    p.row_bias = row_bias.data();
+  }
+  if (seed % 3 == 0) {  // scales of whole tensors
+    p.one_row_scale = p.one_column_scale = true;
+    for (float& x : row) x = row[0];
+    for (float& x : column) x = column[0];
+  }
+  if (Config::split) {
+    p.workspace = space.data() + (128 - reinterpret_cast<uintptr_t>(space.data()) % 128) % 128;
+    p.workspace_bytes = int64_t(space.size()) - 128;
+    std::memset(p.workspace, 0, size_t(flag_bytes));
   }
   if (const Status s = can_run(p); !s) return s.error().message;
   const auto begin = std::chrono::steady_clock::now();
   const Status launched = launch<Config>(p, c.blocks, nullptr);
   ms += std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
   if (!launched) return launched.error().message;
-  // A B^T: exact in double, and fast enough for many schedules.
-  std::vector<double> product(size_t(c.m) * size_t(c.n)), b_columns(size_t(c.k) * size_t(c.n));
-  for (int j = 0; j < c.n; ++j)
-    for (int k = 0; k < c.k; ++k) b_columns[size_t(k * c.n + j)] = to_double(b.at(j, k));
-  for (int i = 0; i < c.m; ++i)
-    for (int k = 0; k < c.k; ++k) {
-      const double x = to_double(a.at(i, k));
-      for (int j = 0; j < c.n; ++j) product[size_t(i * c.n + j)] += x * b_columns[size_t(k * c.n + j)];
-    }
-  for (int i = -1; i < c.m + d.guard; ++i)
-    for (int j = 0; j < d.stride; ++j) {
-      const bool inside = i >= 0 && i < c.m && j < c.n;
-      Out want = poison<Out>();
-      if (inside) {
-        double sum =
-            c.alpha * double(row[size_t(i)]) * double(column[size_t(j)]) * product[size_t(i * c.n + j)];
-        if (c.beta != 0) sum += c.beta * to_double(source.at(i, j));
-        want = from_double<Out>(sum);
+  if (Config::split)
+    for (int i = 0; i < max_split_blocks; ++i)
+      if (static_cast<const int*>(p.workspace)[i] != 0) return "a flag of the workspace is left raised";
+
+  for (int batch = 0; batch < batches; ++batch) {
+    // A B^T: exact in double, and fast enough for many schedules.
+    std::vector<double> product(size_t(c.m) * size_t(weights)), b_columns(size_t(c.k) * size_t(weights));
+    for (int j = 0; j < weights; ++j)
+      for (int k = 0; k < c.k; ++k)
+        b_columns[size_t(k * weights + j)] = to_double(b.at(c.one_b ? 0 : batch, j, k));
+    for (int i = 0; i < c.m; ++i)
+      for (int k = 0; k < c.k; ++k) {
+        const double x = to_double(a.at(batch, i, k));
+        for (int j = 0; j < weights; ++j) product[size_t(i * weights + j)] += x * b_columns[size_t(k * weights + j)];
       }
-      if (!same(d.at(i, j), want))
+    const int last = c.m + (batch + 1 == batches ? d.guard : 1);
+    for (int i = -1; i < last; ++i)
+      for (int j = 0; j < d.stride; ++j) {
+        const bool inside = i >= 0 && i < c.m && j < c.n;
+        Out want = poison<Out>();
+        double slack = 0, exact = 0;
+        if (inside) {
+          const auto y = [&](int w) {
+            if (c.alpha == 0) return double(row_bias[size_t(i)]) + double(bias[size_t(w)]);
+            return c.alpha * double(row[size_t(i)]) * double(column[size_t(w)]) * product[size_t(i * weights + w)] +
+                   double(row_bias[size_t(i)]) + double(bias[size_t(w)]);
+          };
+          const int gate = c.gate == Gate::interleaved ? 2 * j : j;
+          const int up = c.gate == Gate::interleaved ? 2 * j + 1 : j + c.n;
+          double sum = activated(y(gate), c.activation);
+          if (c.activation > Activation::relu) slack = std::ldexp(std::fabs(y(gate)), -19);
+          if (c.gate != Gate::none) {
+            sum *= y(up);
+            slack *= std::fabs(y(up));
+            slack += std::ldexp(std::fabs(sum), -22);  // the product is rounded to fp32
+          }
+          if (c.beta != 0) sum += c.beta * to_double(source.at(batch, i, j));
+          exact = sum;
+          want = from_double<Out>(sum);
+          // One rounding of a value that is off by the slack, to 8 bits (bf16) or 11 (fp16).
+          if (slack != 0) slack += std::ldexp(std::fabs(sum) + slack, std::is_same_v<Out, f16> ? -11 : -8) + 0x1p-25;  // half a subnormal of fp16
+        }
+        const Out got = d.at(batch, i, j);
+        if (same(got, want) || (slack != 0 && std::fabs(to_double(got) - exact) <= slack)) continue;
         return (inside ? "wrong result at (" : "written outside D at (") + std::to_string(i) + ", " +
-               std::to_string(j) + "), seed " + std::to_string(seed) + ": " +
-               std::to_string(to_double(d.at(i, j))) + " instead of " + std::to_string(to_double(want));
-    }
+               std::to_string(j) + ") of batch " + std::to_string(batch) + ", seed " + std::to_string(seed) + ": " +
+               std::to_string(to_double(got)) + " instead of " + std::to_string(to_double(want));
+      }
+  }
   return "";
 }
 
@@ -177,39 +283,88 @@ void run(const char* name, std::initializer_list<Case> cases, uint64_t default_s
   }
 }
 
-TEST(GemmEmulated, CooperativeCluster) {
-  run<Config<bf16, bf16, Tile128x256Cluster2>>(
-      "128x256 cluster 2", {{300, 264, 200, 2}, {257, 600, 72, 4, 2, -0.5}, {128, 256, 0, 2, 1, 2}}, 20);
-}
+// The kernel for operands of one type, as the caller sees them.
+template <class In, class Out, class Tile, Fusion kFusion = Fusion::none>
+using Of = Config<In, In, Out, Tile, kFusion>;
+
 TEST(GemmEmulated, PingPong) {
-  run<Config<bf16, bf16, Tile128x128PingPong>>(
-      "128x128 ping-pong", {{200, 392, 200, 1}, {129, 300, 1000, 2, 1, -2}, {130, 257, 65, 1, -0.5, 1}}, 20);
+  run<Of<bf16, bf16, Tile128x128>>(
+      "128x128", {{200, 392, 200, 1}, {129, 300, 1000, 2, 1, -2}, {130, 257, 65, 1, -0.5, 1}}, 20);
 }
 TEST(GemmEmulated, PingPongCluster) {
-  run<Config<f16, f16, Tile128x128PingPongCluster2>>("128x128 ping-pong cluster 2",
+  run<Of<f16, f16, Tile128x128Cluster2>>("128x128 cluster 2",
                                                      {{300, 264, 200, 2}, {257, 390, 72, 4, 2, -0.5}}, 20);
 }
 TEST(GemmEmulated, WidePingPong) {
-  run<Config<bf16, bf16, Tile128x192PingPong>>("128x192 ping-pong",
-                                               {{200, 392, 200, 1}, {129, 300, 500, 2, 1, -2}}, 20);
+  run<Of<bf16, bf16, Tile128x192>>("128x192", {{200, 392, 200, 1}, {129, 300, 500, 2, 1, -2}}, 20);
+}
+TEST(GemmEmulated, LongPingPongCluster) {
+  run<Of<bf16, bf16, Tile64x256Cluster2>>("64x256 cluster 2", {{200, 264, 200, 2}, {130, 600, 72, 4, 2, -0.5}}, 20);
+  run<Of<int8_t, int32_t, Tile64x256Cluster2>>("int8 int32 64x256 cluster 2", {{100, 300, 300, 2}}, 20);
 }
 TEST(GemmEmulated, SmallPingPong) {
-  run<Config<f16, f16, Tile64x64PingPong>>(
-      "64x64 ping-pong",
-      {{200, 136, 200, 2}, {65, 129, 999, 1, 2, 1}, {1, 1, 1, 2}, {7, 9, 3, 1, 1, 1}, {64, 64, 0, 1}}, 20);
+  run<Of<f16, f16, Tile64x64>>(
+      "64x64",
+      {{200, 136, 200, 2}, {65, 129, 999, 1, 2, 1}, {1, 1, 1, 2}, {7, 9, 3, 1, 1, 1}, {64, 64, 0, 1}, {70, 80, 100, 2, 0, 1}}, 20);
+  // Two bands of the raster and the start of a third.
+  run<Of<bf16, bf16, Tile64x64>>("64x64, bands", {{4200, 136, 8, 5}}, 3);
+}
+TEST(GemmEmulated, Split) {
+  run<Of<bf16, bf16, Tile64x64Split>>(
+      "64x64 split", {{130, 260, 600, 5}, {128, 128, 512, 8, 2, 1}, {100, 250, 130, 3, 1, -1}}, 20);
+  run<Of<bf16, float, Tile64x64Split>>("64x64 split, f32", {{90, 150, 640, 3, 1, -2}}, 20);
+}
+TEST(GemmEmulated, Swapped) {
+  run<Of<bf16, bf16, TileSwapped16>>(
+      "swapped 64x16", {{16, 300, 700, 4}, {3, 261, 1000, 7, 2, -1}, {33, 130, 100, 2}, {1, 5, 64, 1}}, 20);
+  run<Of<f16, f16, TileSwapped32>>("swapped 64x32", {{32, 200, 333, 3, 1, 2}, {50, 200, 400, 3, 1, 1, false, 2}}, 20);
+  run<Of<bf16, float, TileSwapped32>>("swapped 64x32, f32", {{40, 131, 300, 3, 1, 2}}, 20);
+}
+TEST(GemmEmulated, Batches) {
+  run<Of<bf16, bf16, Tile128x128>>("batches", {{130, 100, 130, 2, 1, 1, false, 3}, {65, 129, 64, 2, 1, 0, false, 3, {}, {}, true}}, 20);
+  run<Of<hopper::tf32, float, Tile128x128>>("tf32 batches", {{130, 70, 64, 2, 1, 2, false, 2}}, 20);
+}
+TEST(GemmEmulated, Majors) {
+  using hopper::Major;
+  run<Config<bf16, bf16, bf16, Tile128x128, Fusion::none, Major::mn, Major::mn>>("A and B column-major", {{200, 136, 200, 1, 1, 1}}, 20);
+  run<Config<f16, f16, f16, Tile64x64, Fusion::none, Major::mn, Major::k>>("A column-major", {{70, 130, 100, 2}}, 20);
+  run<Config<f16, f16, f16, Tile64x64, Fusion::none, Major::k, Major::mn>>("B column-major", {{70, 130, 100, 2, 1, 0, false, 2}}, 20);
+}
+TEST(GemmEmulated, Tf32) {
+  run<Of<hopper::tf32, float, Tile128x192>>("tf32 128x192", {{130, 203, 70, 1, 1, -1}}, 20);
+  run<Of<hopper::tf32, float, TileSwapped16>>("tf32 swapped", {{9, 140, 200, 3, 1, 1}}, 20);
+}
+TEST(GemmEmulated, Fp8) {
+  using hopper::e4m3;
+  using hopper::e5m2;
+  run<Of<e4m3, bf16, Tile128x128, Fusion::linear>>("e4m3 128x128", {{200, 391, 272, 2, 1, 0, true}}, 20);
+  run<Config<e4m3, e5m2, bf16, TilePromoted, Fusion::linear>>("e4m3 by e5m2, promoted", {{300, 200, 400, 4, 1, 1, true}}, 20);
+  run<Config<e4m3, e4m3, bf16, TileSwapped16, Fusion::linear>>("e4m3 swapped", {{17, 150, 300, 3, 0.5, 0, true}}, 20);
 }
 TEST(GemmEmulated, Int8Sums) {
-  run<Config<int8_t, int32_t, Tile128x128PingPong>>("int8 int32 128x128 ping-pong",
-                                                    {{200, 391, 272, 2}, {1, 3, 5, 1}}, 20);
-  run<Config<int8_t, int32_t, Tile128x192PingPong>>("int8 int32 128x192 ping-pong", {{130, 258, 130, 1}}, 20);
-  run<Config<int8_t, int32_t, Tile128x256Cluster2>>("int8 int32 128x256 cluster 2", {{300, 200, 400, 2}}, 20);
+  run<Of<int8_t, int32_t, Tile128x128>>("int8 int32 128x128", {{200, 391, 272, 2}, {1, 3, 5, 1}}, 20);
+  run<Of<int8_t, int32_t, Tile128x192>>("int8 int32 128x192", {{130, 258, 130, 1}}, 20);
+  run<Of<int8_t, int32_t, Tile64x64Split>>("int8 int32 64x64 split", {{130, 200, 700, 5}}, 20);
+  run<Of<int8_t, int32_t, TileSwapped16>>("int8 int32 swapped", {{20, 131, 400, 3}}, 20);
 }
 TEST(GemmEmulated, Int8Scaled) {
-  run<Config<int8_t, bf16, Tile128x128PingPong>>(
-      "int8 bf16 128x128 ping-pong", {{200, 391, 272, 2, 1, 0, true}, {65, 70, 33, 1, 0.5, -2, true}}, 20);
-  run<Config<int8_t, f16, Tile128x192PingPong>>("int8 f16 128x192 ping-pong",
-                                                {{300, 200, 144, 1, 0.0625, 0, true}}, 20);
-  run<Config<int8_t, f16, Tile64x64PingPong>>("int8 f16 64x64 ping-pong", {{70, 90, 64, 2, 1, 1, true}}, 20);
+  run<Of<int8_t, bf16, Tile128x128, Fusion::linear>>(
+      "int8 bf16 128x128", {{200, 391, 272, 2, 1, 0, true}, {65, 70, 33, 1, 0.5, -2, true}}, 20);
+  run<Of<int8_t, f16, Tile128x192, Fusion::linear>>("int8 f16 128x192", {{300, 200, 144, 1, 0.0625, 0, true}}, 20);
+  run<Of<int8_t, f16, Tile64x64, Fusion::linear>>("int8 f16 64x64", {{70, 90, 64, 2, 1, 1, true}}, 20);
+  run<Of<int8_t, bf16, TileSwapped32, Fusion::full>>(
+      "int8 bf16 swapped", {{30, 200, 300, 3, 0.0625, 1, true, 1, Activation::relu}}, 20);
+}
+TEST(GemmEmulated, Activations) {
+  for (const Activation f : {Activation::relu, Activation::silu, Activation::gelu_tanh, Activation::gelu_erf})
+    run<Of<bf16, bf16, Tile128x128, Fusion::full>>("bf16 activation", {{130, 100, 64, 1, 0.0625, 1, true, 1, f}}, 5);
+  run<Of<f16, f16, TileSwapped16, Fusion::full>>(
+      "f16 swapped activation", {{20, 150, 300, 3, 0.03125, 1, true, 1, Activation::gelu_erf}, {20, 150, 64, 1, 0, 1, true}}, 20);
+}
+TEST(GemmEmulated, Gated) {
+  run<Of<bf16, bf16, Tile128x128, Fusion::gated>>(
+      "gated", {{200, 72, 100, 1, 0.0625, 0, true, 1, Activation::silu, Gate::concatenated},
+                {130, 136, 100, 2, 0.0625, 1, true, 2, Activation::gelu_tanh, Gate::interleaved}}, 20);
 }
 
 }  // namespace

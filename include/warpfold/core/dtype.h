@@ -11,6 +11,7 @@ namespace warpfold {
 
 enum class DType : std::uint8_t {
   kF32, kF16, kBF16, kF64,
+  kF8E4M3, kF8E5M2,
   kI8, kI16, kI32, kI64, kU8, kBool,
   kQ4_0, kQ4_1, kQ5_0, kQ5_1, kQ8_0, kQ4_K, kQ5_K, kQ6_K,
 };
@@ -27,6 +28,8 @@ constexpr DTypeInfo info(DType t) {
     case DType::kF16: return {"F16", 1, 2};
     case DType::kBF16: return {"BF16", 1, 2};
     case DType::kF64: return {"F64", 1, 8};
+    case DType::kF8E4M3: return {"F8_E4M3", 1, 1};
+    case DType::kF8E5M2: return {"F8_E5M2", 1, 1};
     case DType::kI8: return {"I8", 1, 1};
     case DType::kI16: return {"I16", 1, 2};
     case DType::kI32: return {"I32", 1, 4};

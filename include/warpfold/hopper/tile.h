@@ -34,25 +34,36 @@ struct Tile {
   WF_ATOM uint32_t element(int row, int x) const {
     return swizzled<Shape::swizzle>(address + Shape::offset(row, x));
   }
-  // Fills the tile from (row, x) of the map's matrix; `bytes` arrive at the barrier.
-  WF_ATOM void load(const TensorMap& map, Barrier b, int row, int x) const {
+  // Fills the tile from (row, x) of the map's matrix; `bytes` arrive at the barrier. `outer` are the map's
+  // coordinates beyond the matrix, as a batch.
+  template <class... Outer>
+  WF_ATOM void load(const TensorMap& map, Barrier b, int row, int x, Outer... outer) const {
     WF_UNROLL
     for (int c = 0; c < Shape::columns; ++c)
-      tma_load(address + uint32_t(c * Shape::column_bytes), map, b, x + c * Shape::across, row);
+      tma_load(address + uint32_t(c * Shape::column_bytes), map, b, x + c * Shape::across, row, outer...);
+  }
+  // Fills the tile by a map of rows (8, 2, groups) instead of rows: 8 rows of a first matrix, 8 of a second, the
+  // next 8 of the first, and so on, from group `group` of both.
+  WF_ATOM void load_alternating(const TensorMap& map, Barrier b, int group, int x, int batch) const {
+    WF_UNROLL
+    for (int c = 0; c < Shape::columns; ++c)
+      tma_load(address + uint32_t(c * Shape::column_bytes), map, b, x + c * Shape::across, 0, 0, group, batch);
   }
   // Fills rows [first, first + box rows of the map) of this tile in every block of `mask`.
-  WF_ATOM void load_rows_multicast(const TensorMap& map, Barrier b, uint16_t mask, int first, int row,
-                                   int x) const {
+  template <class... Outer>
+  WF_ATOM void load_rows_multicast(const TensorMap& map, Barrier b, uint16_t mask, int first, int row, int x,
+                                   Outer... outer) const {
     WF_UNROLL
     for (int c = 0; c < Shape::columns; ++c)
       tma_load_multicast(address + uint32_t(c * Shape::column_bytes + first * Shape::span), map, b, mask,
-                         x + c * Shape::across, row);
+                         x + c * Shape::across, row, outer...);
   }
   // Stores the tile to (row, x) of the map's matrix, in the thread's open bulk group.
-  WF_ATOM void store(const TensorMap& map, int row, int x) const {
+  template <class... Outer>
+  WF_ATOM void store(const TensorMap& map, int row, int x, Outer... outer) const {
     WF_UNROLL
     for (int c = 0; c < Shape::columns; ++c)
-      tma_store(map, address + uint32_t(c * Shape::column_bytes), x + c * Shape::across, row);
+      tma_store(map, address + uint32_t(c * Shape::column_bytes), x + c * Shape::across, row, outer...);
   }
 };
 

@@ -38,9 +38,9 @@ struct TileShape {
   static constexpr layout::hardware::SharedTile shared() {
     return *layout::hardware::canonical_tile(layout_major, kSwizzle, element_bytes, kMn, kK);
   }
-  // The descriptor fields that do not move: mode, LBO and SBO, from the layout of one step of 64 (or all)
-  // rows.
-  static constexpr int wgmma_rows = kMn % 64 == 0 ? 64 : kMn;
+  // The descriptor fields that do not move: mode, LBO and SBO, from the layout of one step of 64 (or all) rows; of
+  // all rows where they are contiguous, since a WGMMA may span several columns there.
+  static constexpr int wgmma_rows = kMn % 64 == 0 && kMajor == Major::k ? 64 : kMn;
   static constexpr uint64_t descriptor_base() {
     return layout::hardware::wgmma_descriptor(shared(), layout_major, 0, {0, wgmma_rows, 0})->bits;
   }

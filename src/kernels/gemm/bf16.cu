@@ -5,5 +5,10 @@
 #include "instances.h"
 
 namespace warpfold::kernels::gemm {
-WF_GEMM_INSTANCES(, hopper::bf16, hopper::bf16)
+// D of the operands' type, or fp32.
+std::vector<Instance> bf16_instances() {
+  std::vector<Instance> all = instances<hopper::bf16, hopper::bf16, hopper::bf16>();
+  for (const Instance& i : instances<hopper::bf16, hopper::bf16, float>()) all.push_back(i);
+  return all;
+}
 }  // namespace warpfold::kernels::gemm

@@ -1,10 +1,10 @@
-// What a product must fulfil, and which tile it gets. No CUDA here: the answers are the same on every
-// machine.
+// What a product must fulfil. No CUDA here: the answers are the same on every machine.
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
-#include "warpfold/kernels/gemm/config.h"
+#include "normalise.h"
 #include "warpfold/kernels/gemm/gemm.h"
 
 namespace warpfold::kernels::gemm {
@@ -13,118 +13,180 @@ namespace {
 // TMA coordinates are 32-bit, and a tile may stick out of the matrix.
 constexpr int64_t largest_size = (int64_t{1} << 31) - 1024;
 
-Status check_size(char name, int64_t size) {
-  if (size < 0)
-    return fail(ErrorCode::kInvalidArgument, fmt::format("gemm: {} = {} is negative", name, size));
-  if (size > largest_size)
-    return fail(ErrorCode::kUnsupported, fmt::format("gemm: {} = {} is above {}", name, size, largest_size));
+auto invalid(std::string text) { return fail(ErrorCode::kInvalidArgument, std::move(text)); }
+auto unsupported(std::string text) { return fail(ErrorCode::kUnsupported, std::move(text)); }
+
+Status check_size(const char* name, int64_t size) {
+  if (size < 0) return invalid(fmt::format("gemm: {} = {} is negative", name, size));
+  if (size > largest_size) return unsupported(fmt::format("gemm: {} = {} is above {}", name, size, largest_size));
   return {};
 }
 
-Status check_matrix(char name, DType type, const void* data, int64_t rows, int64_t width, int64_t stride) {
+// A matrix of `rows` by `width`, rows being columns where it is column-major.
+Status check_matrix(char name, DType type, const Operand& o, int64_t rows, int64_t width, int64_t batches) {
   const int64_t element = info(type).block_bytes;
-  const auto invalid = [](std::string text) { return fail(ErrorCode::kInvalidArgument, std::move(text)); };
-  const auto unsupported = [](std::string text) { return fail(ErrorCode::kUnsupported, std::move(text)); };
-  if (data == nullptr) return invalid(fmt::format("gemm: {} is null", name));
-  if (const auto address = reinterpret_cast<uintptr_t>(data); address % 16 != 0)
-    return unsupported(fmt::format(
-        "gemm: {} starts {} bytes after a multiple of 16; TMA needs a multiple of 16", name, address % 16));
-  if (rows <= 1) return {};  // the stride is never used
-  if (stride < width)
-    return invalid(fmt::format("gemm: {} has a row stride of {} elements, below its rows of {} elements",
-                               name, stride, width));
-  if (stride >= (int64_t{1} << 40) / element)
-    return unsupported(fmt::format("gemm: {} has a row stride of {} elements; TMA needs less than 2^40 bytes",
-                                   name, stride));
-  if (stride * element % 16 != 0)
-    return unsupported(
-        fmt::format("gemm: {} has a row stride of {} elements = {} bytes; TMA needs a multiple of 16 bytes",
-                    name, stride, stride * element));
+  const char* row = o.column_major ? "column" : "row";
+  if (o.column_major) std::swap(rows, width);
+  if (o.data == nullptr) return invalid(fmt::format("gemm: {} is null", name));
+  if (const auto address = reinterpret_cast<uintptr_t>(o.data); address % 16 != 0)
+    return unsupported(fmt::format("gemm: {} starts {} bytes after a multiple of 16; TMA needs a multiple of 16", name,
+                                   address % 16));
+  const auto stride = [&](const std::string& what, int64_t s) -> Status {
+    if (s >= (int64_t{1} << 40) / element)
+      return unsupported(fmt::format("gemm: {} has a {} stride of {} elements; TMA needs less than 2^40 bytes", name,
+                                     what, s));
+    if (s * element % 16 != 0)
+      return unsupported(fmt::format("gemm: {} has a {} stride of {} elements = {} bytes; TMA needs a multiple of 16 "
+                                     "bytes",
+                                     name, what, s, s * element));
+    return {};
+  };
+  if (rows > 1) {  // else the stride is never used
+    if (o.stride < width)
+      return invalid(fmt::format("gemm: {} has a {} stride of {} elements, below its {}s of {} elements", name, row,
+                                 o.stride, row, width));
+    WF_CHECK(stride(row, o.stride));
+  }
+  if (batches > 1) {
+    if (o.batch_stride < 0)
+      return invalid(fmt::format("gemm: {} has a batch stride of {} elements", name, o.batch_stride));
+    WF_CHECK(stride("batch", o.batch_stride));
+  }
+  // Each stride fits, but all together must lie in the address space.
+  const __int128 bytes = ((rows > 1 ? (__int128{rows} - 1) * o.stride : 0) +
+                          (batches > 1 ? (__int128{batches} - 1) * o.batch_stride : 0) + width) *
+                         element;
+  if (bytes > (__int128{1} << 62) || bytes > ~reinterpret_cast<uintptr_t>(o.data))
+    return invalid(fmt::format("gemm: {} reaches {} bytes past its start, beyond the address space", name,
+                               bytes > (__int128{1} << 62) ? "more than 2^62" : std::to_string(int64_t(bytes))));
   return {};
 }
 
-int64_t tiles(const Problem& p, TileId id) {
-  return with_tile(id, [&](auto tile) {
-    const int64_t cluster_m = int64_t{tile.tile_m} * tile.cluster;
-    return ((p.m + cluster_m - 1) / cluster_m) * ((p.n + tile.tile_n - 1) / tile.tile_n);
-  });
+// Result types that exist for operands of type `a` and `b`, for a message; empty: the operands do not fit.
+std::string results(DType a, DType b) {
+  if (is_fp8(a) && is_fp8(b)) return "BF16";
+  if (a != b) return "";
+  if (is_16_bit(a)) return std::string(info(a).name) + " or F32";
+  if (a == DType::kF32) return "F32";
+  if (a == DType::kI8) return "I32, BF16 or F16";
+  return "";
 }
 
-// Time of a product on a tile, in elements of the output that one multiprocessor works on, one after the
-// other: waves of tiles, each as long as its area times what the tile costs beside 128 x 128. Measured on an
-// H200 in bf16 from 1024 to 16384 cubed (bench/results); the cooperative tiles win nowhere there.
-struct TileCost {
-  TileId id;
-  double factor;
-};
-constexpr TileCost costs[] = {{TileId::m128_n128_ping_pong, 1.0},
-                              {TileId::m128_n192_ping_pong, 0.99},
-                              {TileId::m64_n64_ping_pong, 1.6}};
-
-TileId choose(const Problem& p, int multiprocessors) {
-  TileId best{};
-  double least = 0;
-  int64_t waves_of_best = 0;
-  for (const TileCost& c : costs) {
-    const int64_t waves = (tiles(p, c.id) + multiprocessors - 1) / multiprocessors;
-    const double area = with_tile(c.id, [](auto t) { return double(t.tile_m) * t.tile_n; });
-    const double cost = double(waves) * area * c.factor;
-    if (least != 0 && cost >= least) continue;
-    best = c.id;
-    least = cost;
-    waves_of_best = waves;
+Status check_kind(const Problem& p) {
+  const DType b = p.b_type.value_or(p.type);
+  const std::string pair(b == p.type ? std::string(info(p.type).name)
+                                     : std::string(info(p.type).name) + " by " + std::string(info(b).name));
+  const std::string possible = results(p.type, b);
+  if (possible.empty())
+    return unsupported(fmt::format("gemm: products of {} are not supported; those of BF16, F16, F32 (as TF32), F8_E4M3 "
+                                   "and F8_E5M2, and I8 are",
+                                   pair));
+  if (p.output_type == DType::kI32 && p.type == DType::kI8 &&
+      (p.alpha != 1 || p.beta != 0 || p.row_scale != nullptr || p.column_scale != nullptr || p.bias != nullptr ||
+       p.row_bias != nullptr || p.activation != Activation::none || p.gate != Gate::none))
+    return unsupported("gemm: a result of type I32 takes neither alpha, beta, scales, bias nor activation");
+  if (p.gate != Gate::none) {
+    if (p.n % 8 != 0)
+      return unsupported(fmt::format("gemm: a gated product has N = {} columns; N must be a multiple of 8", p.n));
+    if (p.d_column_major) return unsupported("gemm: a gated product has no column-major D");
   }
-  // With many waves L2 is what limits: pairs of blocks that share B read less of it.
-  if (best == TileId::m128_n128_ping_pong && waves_of_best >= 16) return TileId::m128_n128_ping_pong_cluster2;
-  return best;
+  const Problem n = normalised(p);
+  if (tiles_of(kind_of(n)) != 0) return {};
+  if (!is_16_bit(p.type) && (p.a.column_major || p.b.column_major))
+    return unsupported(fmt::format("gemm: {} is column-major; WGMMA takes {} only where K is contiguous",
+                                   p.a.column_major ? "A" : "B", pair));
+  Problem plain = n;
+  plain.row_scale = plain.column_scale = plain.bias = plain.row_bias = nullptr;
+  plain.activation = Activation::none;
+  plain.gate = Gate::none;
+  if (tiles_of(kind_of(plain)) != 0)
+    return unsupported(fmt::format("gemm: {} with a result of type {} is compiled {}", pair, info(p.output_type).name,
+                                   p.gate != Gate::none ? "without gates" : "without scales, bias and activation" +
+                                       std::string(p.a.column_major || p.b.column_major ? ", where A or B is column-major" : "")));
+  return unsupported(fmt::format("gemm: {} with a result of type {} is not supported; {} is", pair,
+                                 info(p.output_type).name, possible));
+}
+
+Status check_vector(const char* name, const float* data) {
+  if (reinterpret_cast<uintptr_t>(data) % 4 != 0)
+    return invalid(fmt::format("gemm: {} starts {} bytes after a multiple of 4", name,
+                               reinterpret_cast<uintptr_t>(data) % 4));
+  return {};
 }
 
 }  // namespace
 
-Status can_run(const Problem& p) {
-  if (p.type != DType::kBF16 && p.type != DType::kF16 && p.type != DType::kI8)
-    return fail(
-        ErrorCode::kUnsupported,
-        fmt::format("gemm: element type {} is not supported; BF16, F16 and I8 are", info(p.type).name));
-  const bool integers = p.type == DType::kI8, exact = integers && p.output_type == DType::kI32;
-  if (integers ? !exact && p.output_type != DType::kBF16 && p.output_type != DType::kF16
-               : p.output_type != p.type)
-    return fail(ErrorCode::kUnsupported, fmt::format("gemm: {} with a result of type {} is not supported",
-                                                     info(p.type).name, info(p.output_type).name));
-  if (!integers && (p.row_scale != nullptr || p.column_scale != nullptr))
-    return fail(ErrorCode::kUnsupported, fmt::format("gemm: {} takes no scales; I8 does", info(p.type).name));
-  if (exact && (p.alpha != 1 || p.beta != 0 || p.row_scale != nullptr || p.column_scale != nullptr))
-    return fail(ErrorCode::kUnsupported, "gemm: a result of type I32 takes neither alpha, beta nor scales");
-  WF_CHECK(check_size('M', p.m));
-  WF_CHECK(check_size('N', p.n));
-  WF_CHECK(check_size('K', p.k));
-  if (p.m == 0 || p.n == 0) return {};
-  if (p.alpha != 0 && p.k > 0) {
-    WF_CHECK(check_matrix('A', p.type, p.a.data, p.m, p.k, p.a.stride));
-    WF_CHECK(check_matrix('B', p.type, p.b.data, p.n, p.k, p.b.stride));
-  }
-  if (p.beta != 0) WF_CHECK(check_matrix('C', p.output_type, p.c.data, p.m, p.n, p.c.stride));
-  WF_CHECK(check_matrix('D', p.output_type, p.d, p.m, p.n, p.d_stride));
-  if (reinterpret_cast<uintptr_t>(p.column_scale) % 8 != 0 ||
-      reinterpret_cast<uintptr_t>(p.row_scale) % 4 != 0)
-    return fail(ErrorCode::kInvalidArgument,
-                "gemm: scales are misaligned; column_scale starts on 8 bytes, row_scale on 4");
-  if (const int64_t count = tiles(p, TileId::m64_n64_ping_pong); count > (int64_t{1} << 30))
-    return fail(ErrorCode::kUnsupported, fmt::format("gemm: M x N = {} x {} has too many tiles", p.m, p.n));
+Problem normalised(Problem p) {
+  if (!p.d_column_major) return p;
+  const DType b = p.b_type.value_or(p.type);
+  p.b_type = p.type;
+  p.type = b;
+  std::swap(p.a, p.b);
+  std::swap(p.m, p.n);
+  // (B A^T) (n, m): B is (N, K) as before; what was K-major stays so.
+  std::swap(p.row_scale, p.column_scale);
+  std::swap(p.one_row_scale, p.one_column_scale);
+  std::swap(p.bias, p.row_bias);
+  p.d_column_major = p.c.column_major = false;
+  return p;
+}
+
+Kind kind_of(const Problem& p) {
+  Kind k{p.type, p.b_type.value_or(p.type), p.output_type, p.a.column_major, p.b.column_major, Fusion::none};
+  if (p.gate != Gate::none) k.fusion = Fusion::gated;
+  else if (p.activation != Activation::none) k.fusion = Fusion::full;
+  else if (p.row_scale != nullptr || p.column_scale != nullptr || p.bias != nullptr || p.row_bias != nullptr)
+    k.fusion = Fusion::linear;
+  // The least fusion that is compiled and does what is asked for.
+  while (tiles_of(k) == 0 && k.fusion < Fusion::full) k.fusion = Fusion(int(k.fusion) + 1);
+  return k;
+}
+
+bool is_empty(const Problem& p) { return p.m == 0 || p.n == 0 || p.batches == 0; }
+
+Status check_plan(const Problem& p, const Plan& plan) {
+  if (plan.blocks <= 0) return invalid(fmt::format("gemm: the plan has {} blocks; plan() makes one for the problem", plan.blocks));
+  if (plan.workspace_bytes == 0) return {};
+  if (p.workspace == nullptr) return invalid(fmt::format("gemm: workspace is null, {} bytes are needed", plan.workspace_bytes));
+  if (p.workspace_bytes < plan.workspace_bytes)
+    return invalid(fmt::format("gemm: the workspace has {} bytes, {} are needed", p.workspace_bytes, plan.workspace_bytes));
+  if (reinterpret_cast<uintptr_t>(p.workspace) % 128 != 0)
+    return invalid("gemm: the workspace does not start on a multiple of 128 bytes");
   return {};
 }
 
-Result<Plan> plan(const Problem& p, int multiprocessors, std::optional<TileId> tile) {
-  WF_CHECK(can_run(p));
-  if (multiprocessors < 2)
-    return fail(ErrorCode::kInvalidArgument,
-                fmt::format("gemm: {} multiprocessors, at least 2 are needed", multiprocessors));
-  Plan result;
-  if (p.m == 0 || p.n == 0) return result;
-  result.tile = tile.value_or(choose(p, multiprocessors));
-  const int cluster = with_tile(result.tile, [](auto t) { return t.cluster; });
-  result.blocks = int(std::min<int64_t>(tiles(p, result.tile), multiprocessors / cluster)) * cluster;
-  return result;
+Status can_run(const Problem& p) {
+  WF_CHECK(check_size("M", p.m));
+  WF_CHECK(check_size("N", p.n));
+  WF_CHECK(check_size("K", p.k));
+  WF_CHECK(check_size("batches", p.batches));
+  WF_CHECK(check_kind(p));
+  if (is_empty(p)) return {};
+  const DType b_type = p.b_type.value_or(p.type);
+  const int64_t b_rows = p.gate == Gate::none ? p.n : 2 * p.n;
+  WF_CHECK(check_size("rows of B", b_rows));
+  if (p.alpha != 0 && p.k > 0) {
+    WF_CHECK(check_matrix('A', p.type, p.a, p.m, p.k, p.batches));
+    WF_CHECK(check_matrix('B', b_type, p.b, b_rows, p.k, p.batches));
+  }
+  const Operand d{p.d, p.d_stride, p.d_batch_stride, p.d_column_major};
+  if (p.beta != 0) {
+    Operand c = p.c;
+    c.column_major = p.d_column_major;
+    WF_CHECK(check_matrix('C', p.output_type, c, p.m, p.n, p.batches));
+  }
+  WF_CHECK(check_matrix('D', p.output_type, d, p.m, p.n, p.batches));
+  if (p.batches > 1 && p.d_batch_stride == 0)
+    return invalid("gemm: D has a batch stride of 0: all batches would be written to one place");
+  WF_CHECK(check_vector("row_scale", p.row_scale));
+  WF_CHECK(check_vector("column_scale", p.column_scale));
+  WF_CHECK(check_vector("bias", p.bias));
+  WF_CHECK(check_vector("row_bias", p.row_bias));
+  const int64_t per_batch = ((p.m + 63) / 64) * ((b_rows + 15) / 16);
+  if (per_batch > (int64_t{1} << 30) / p.batches)
+    return unsupported(fmt::format("gemm: M x N = {} x {}{} has too many tiles", p.m, p.n,
+                                   p.batches > 1 ? fmt::format(", {} times,", p.batches) : ""));
+  return {};
 }
 
 }  // namespace warpfold::kernels::gemm

@@ -5,5 +5,10 @@
 #include "instances.h"
 
 namespace warpfold::kernels::gemm {
-WF_GEMM_INSTANCES(, hopper::f16, hopper::f16)
+// D of the operands' type, or fp32.
+std::vector<Instance> f16_instances() {
+  std::vector<Instance> all = instances<hopper::f16, hopper::f16, hopper::f16>();
+  for (const Instance& i : instances<hopper::f16, hopper::f16, float>()) all.push_back(i);
+  return all;
+}
 }  // namespace warpfold::kernels::gemm

@@ -5,5 +5,10 @@
 #include "instances.h"
 
 namespace warpfold::kernels::gemm {
-WF_GEMM_INSTANCES(, int8_t, hopper::f16)
+// Scales and bias, and an activation.
+std::vector<Instance> int8_f16_instances() {
+  std::vector<Instance> all = instances<int8_t, int8_t, hopper::f16, Fusion::linear>();
+  for (const Instance& i : instances<int8_t, int8_t, hopper::f16, Fusion::full>()) all.push_back(i);
+  return all;
+}
 }  // namespace warpfold::kernels::gemm

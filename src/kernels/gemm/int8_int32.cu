@@ -5,5 +5,9 @@
 #include "instances.h"
 
 namespace warpfold::kernels::gemm {
-WF_GEMM_INSTANCES(, int8_t, int32_t)
+// The exact sums.
+std::vector<Instance> int8_int32_instances() {
+  std::vector<Instance> all = instances<int8_t, int8_t, int32_t>();
+  return all;
+}
 }  // namespace warpfold::kernels::gemm

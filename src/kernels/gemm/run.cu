@@ -1,15 +1,22 @@
 // Runs a planned product on the current device.
 #include "instances.h"
+#include "normalise.h"
 
 namespace warpfold::kernels::gemm {
-
-WF_GEMM_INSTANCES(extern, hopper::bf16, hopper::bf16)
-WF_GEMM_INSTANCES(extern, hopper::f16, hopper::f16)
-WF_GEMM_INSTANCES(extern, int8_t, int32_t)
-WF_GEMM_INSTANCES(extern, int8_t, hopper::bf16)
-WF_GEMM_INSTANCES(extern, int8_t, hopper::f16)
-
 namespace {
+
+const std::vector<Instance>& all_instances() {
+  static const std::vector<Instance> all = [] {
+    std::vector<Instance> list;
+    for (const auto make :
+         {bf16_instances, bf16_fused_instances, bf16_major_instances, f16_instances, f16_fused_instances,
+          f16_major_instances, tf32_instances, fp8_instances, int8_int32_instances, int8_bf16_instances,
+          int8_f16_instances})
+      for (const Instance& i : make()) list.push_back(i);
+    return list;
+  }();
+  return all;
+}
 
 // The multiprocessors of the current device, if it is a Hopper GPU.
 Result<int> multiprocessors() {
@@ -29,27 +36,21 @@ Result<int> multiprocessors() {
 
 Status run(const Problem& problem, const Plan& chosen, void* stream) {
   WF_CHECK(can_run(problem));
-  if (chosen.blocks == 0) return {};
+  if (is_empty(problem)) return {};
+  WF_CHECK(check_plan(problem, chosen));
   WF_CHECK(multiprocessors());
-  return with_tile(chosen.tile, [&](auto tile) {
-    using Tile = decltype(tile);
-    const auto go = [&]<class Element, class Output>(Element, Output) {
-      return launch<Config<Element, Output, Tile>>(problem, chosen.blocks, stream);
-    };
-    using hopper::bf16;
-    using hopper::f16;
-    if (problem.type == DType::kBF16) return go(bf16{}, bf16{});
-    if (problem.type == DType::kF16) return go(f16{}, f16{});
-    if (problem.output_type == DType::kI32) return go(int8_t{}, int32_t{});
-    if (problem.output_type == DType::kBF16) return go(int8_t{}, bf16{});
-    return go(int8_t{}, f16{});
-  });
+  const Problem p = normalised(problem);
+  const Kind kind = kind_of(p);
+  for (const Instance& i : all_instances())
+    if (i.tile == chosen.tile && i.kind == kind) return i.launch(p, chosen.blocks, stream);
+  return fail(ErrorCode::kUnsupported, "gemm: the plan is for another kind of product: its tile is not compiled for this one");
 }
 
 Status run(const Problem& problem, void* stream, std::optional<TileId> tile) {
   WF_CHECK(can_run(problem));
+  if (is_empty(problem)) return {};
   WF_TRY(const int count, multiprocessors());
-  WF_TRY(const Plan chosen, plan(problem, count, tile));
+  WF_TRY(const Plan chosen, plan(problem, count, tile, problem.workspace_bytes));
   return run(problem, chosen, stream);
 }
 

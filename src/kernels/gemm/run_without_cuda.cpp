@@ -1,17 +1,19 @@
 // run() of a build without CUDA: checks the problem all the same, then says what is missing.
-#include "warpfold/kernels/gemm/config.h"
-#include "warpfold/kernels/gemm/gemm.h"
+#include "normalise.h"
 
 namespace warpfold::kernels::gemm {
 
 Status run(const Problem& problem, const Plan& chosen, void*) {
   WF_CHECK(can_run(problem));
-  if (chosen.blocks == 0) return {};
+  if (is_empty(problem)) return {};
+  WF_CHECK(check_plan(problem, chosen));
   return fail(ErrorCode::kUnsupported, "gemm: this build has no CUDA");
 }
 
-Status run(const Problem& problem, void* stream, std::optional<TileId>) {
-  return run(problem, Plan{.blocks = problem.m > 0 && problem.n > 0 ? 1 : 0}, stream);
+Status run(const Problem& problem, void*, std::optional<TileId>) {
+  WF_CHECK(can_run(problem));
+  if (is_empty(problem)) return {};
+  return fail(ErrorCode::kUnsupported, "gemm: this build has no CUDA");
 }
 
 }  // namespace warpfold::kernels::gemm

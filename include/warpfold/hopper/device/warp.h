@@ -58,6 +58,8 @@ WF_ATOM uint32_t pack_f16(float low, float high) {
   asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(r) : "f"(high), "f"(low));
   return r;
 }
+// a / b within 2 units in the last place; 0 where |b| > 2^126.
+WF_ATOM float divide_approx(float a, float b) { return __fdividef(a, b); }
 // 2^x within 2 units in the last place; subnormal results are 0.
 WF_ATOM float exp2_approx(float x) {
   float r;

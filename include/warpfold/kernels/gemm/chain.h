@@ -1,52 +1,64 @@
 // The proof of a GEMM configuration: global -> shared -> WGMMA -> accumulators -> shared -> global.
 #pragma once
 
+#include <utility>
+
 #include "warpfold/kernels/chain.h"
 #include "warpfold/kernels/gemm/config.h"
 
 namespace warpfold::kernels::gemm {
 
 // Where stmatrix puts register i of thread t of a 16 x 16 patch, by its definition, against where the
-// fragment has it.
+// fragment has it. In a swapped tile both the matrices and the patch are transposed.
 template <class Config>
 constexpr layout::Text check_patches() {
   layout::Text why;
   for (int t = 0; t < 128; ++t)
     for (int i = 0; i < 8; ++i) {
-      const int matrix = i / 2,
-                addressing = t / 32 * 32 + 8 * matrix + t % 32 / 4;  // the thread that names the row
-      const int row = Config::patch_row(addressing),
-                column = Config::patch_column(addressing) + t % 4 * 2 + i % 2;
-      if (row != hopper::accumulator_row(t, i) || column != hopper::accumulator_column(t, i))
+      const int matrix = i / 2, in_row = t % 32 / 4, in_column = t % 4 * 2 + i % 2;  // of the matrix's registers
+      const int line = Config::swapped ? in_column : in_row, along = Config::swapped ? in_row : in_column;
+      const int addressing = t / 32 * 32 + 8 * matrix + line;  // the thread that names the line
+      const int row = Config::patch_row(addressing), column = Config::patch_column(addressing) + along;
+      const int want_row = hopper::accumulator_row(t, i), want_column = hopper::accumulator_column(t, i);
+      if (row != (Config::swapped ? want_column : want_row) || column != (Config::swapped ? want_row : want_column))
         return why << "stmatrix puts register " << int64_t{i} << " of thread " << int64_t{t} << " at ("
                    << int64_t{row} << "," << int64_t{column} << ") of its patch, but it belongs at ("
-                   << int64_t{hopper::accumulator_row(t, i)} << ","
-                   << int64_t{hopper::accumulator_column(t, i)} << ")";
+                   << int64_t{want_row} << "," << int64_t{want_column} << ")"
+                   << (Config::swapped ? " of the transpose" : "");
     }
   return why;
 }
 
-// Wavefronts of the worst access of a box over all warps: stmatrix of 16-bit results, 8-byte stores of int32
-// sums.
+// Wavefronts of the worst access of a box over all warps: stmatrix of 16-bit results, 8-byte stores of 32-bit
+// ones, or 4-byte ones in a swapped tile.
 template <class Config>
 constexpr AccessReport box_access() {
   using Box = typename Config::Box;
+  constexpr bool words = sizeof(typename Config::Output) == 4;
   const layout::Swizzle swizzle = hw::swizzle_of(Box::swizzle);
-  AccessReport report{Config::exact ? "stores of D" : "stmatrix of D, ldmatrix of C",
-                      Config::exact ? hw::SharedAccess::b64 : hw::SharedAccess::matrix_x4};
+  AccessReport report{words ? "stores of D" : "stmatrix of D, ldmatrix of C",
+                      !words             ? hw::SharedAccess::matrix_x4
+                      : Config::swapped ? hw::SharedAccess::b32
+                                         : hw::SharedAccess::b64};
+  const int width = Config::swapped ? Config::tile_n : Config::span;  // of the patches, side by side
   for (int warp = 0; warp < 4; ++warp)
-    for (int x = 0; x < (Config::exact ? 32 : Box::across); x += Config::exact ? 8 : 16) {
-      const auto banks = hw::bank_conflicts(report.access, [&](int lane) {
-        if (!Config::exact) {
+    for (int x = 0; x < width; x += words && !Config::swapped ? 8 : 16)
+      for (int i = 0; i < (words && Config::swapped ? 8 : 1); ++i) {
+        const auto banks = hw::bank_conflicts(report.access, [&](int lane) {
           const int t = warp * 32 + lane;
-          return swizzle(int64_t{Box::offset(Config::patch_row(t), x + Config::patch_column(t))});
-        }
-        const int row = warp * 16 + lane / 4;  // as write_sums: odd rows exchange the halves
-        return swizzle(int64_t{Box::offset(row, (row % 2 != 0 ? x ^ 16 : x) + lane % 4 * 2)});
-      });
-      report.ideal = banks->ideal;
-      report.wavefronts = banks->total > report.wavefronts ? banks->total : report.wavefronts;
-    }
+          int row = Config::patch_row(t), column = Config::patch_column(t);
+          if (words) {
+            row = hopper::accumulator_row(t, i);
+            column = hopper::accumulator_column(t, i);
+            if (Config::swapped) std::swap(row, column);
+          }
+          if (Config::swapped) return swizzle(int64_t{Box::offset(x + row, column)});
+          const int at = words && row % 2 != 0 ? x ^ 16 : x;  // odd rows exchange the patches
+          return swizzle(int64_t{Box::offset(row, at + column)});
+        });
+        report.ideal = banks->ideal;
+        report.wavefronts = banks->total > report.wavefronts ? banks->total : report.wavefronts;
+      }
   return report;
 }
 
@@ -58,12 +70,12 @@ constexpr Chain chain() {
   c.plan = Config::plan();
   c.threads = Config::threads;
   c.cluster = Config::cluster;
-  c.accumulators = Config::accumulators;
+  c.accumulators = Config::sums;
   c.math_registers = Config::math_registers;
   c.producer_registers = Config::producer_registers;
   // Beside the accumulators: descriptors, addresses and the ring of the main loop, or a patch with its C in
   // the end.
-  c.registers_needed = Config::accumulators + 40;
+  c.registers_needed = Config::sums + 40;
   c.registers_of_block =
       128 * (Config::producer_registers + Config::math_warpgroups * Config::math_registers);
   // The launch takes the same number of registers for every thread; setmaxnreg then moves them.
@@ -82,19 +94,20 @@ constexpr Chain chain() {
   using A = typename Config::ATile;
   using B = typename Config::BTile;
   using Box = typename Config::Box;
+  constexpr int b_rows = Config::major_b == hopper::Major::k ? Config::b_share : B::rows;
   if (!holds(Check::plan, check_plan(c.plan)) || !holds(Check::tile, check_tile<A>("A")) ||
       !holds(Check::tile, check_tile<B>("B")) || !holds(Check::tile, check_tile<Box>("a box of D")) ||
       !holds(Check::operand, check_operand<A>("A")) || !holds(Check::operand, check_operand<B>("B")) ||
-      !holds(Check::boxes, check_boxes<A>("A", Config::tile_m)) ||
-      !holds(Check::boxes, check_boxes<B>("B", Config::b_share)) ||
-      !holds(Check::boxes, check_boxes<Box>("a box of D", 64)) ||
+      !holds(Check::boxes, check_boxes<A>("A", A::rows)) ||
+      !holds(Check::boxes, check_boxes<B>("B", b_rows)) ||
+      !holds(Check::boxes, check_boxes<Box>("a box of D", Box::rows)) ||
       !holds(Check::fragments, check_accumulators(Config::tile_n)) ||
-      (!Config::exact && !holds(Check::fragments, check_patches<Config>())))
+      (sizeof(typename Config::Output) == 2 && !holds(Check::fragments, check_patches<Config>())))
     return c;
 
-  c.tiles.add(tile_report<typename Config::ATile>("A", true, Config::tile_m));
-  c.tiles.add(tile_report<typename Config::BTile>("B", true, Config::b_share));
-  c.tiles.add(tile_report<typename Config::Box>("box of D or C", false, 64));
+  c.tiles.add(tile_report<typename Config::ATile>("A", true, A::rows));
+  c.tiles.add(tile_report<typename Config::BTile>("B", true, b_rows));
+  c.tiles.add(tile_report<typename Config::Box>("box of D or C", false, Box::rows));
   c.accesses.add(box_access<Config>());
   c.barriers.add({"full", Config::stages, 1, Config::full_bytes});
   c.barriers.add({"empty", Config::stages, Config::empty_arrivals, 0});
@@ -104,8 +117,8 @@ constexpr Chain chain() {
   c.steps.add(
       {"A and B to WGMMA, by descriptors", int64_t{Config::tile_m + Config::tile_n} * Config::tile_k});
   c.steps.add({"accumulators to the output tile", int64_t{Config::tile_m} * Config::tile_n});
-  c.steps.add({"registers to boxes, by stmatrix", int64_t{64} * Config::Box::across});
-  c.steps.add({"boxes to global memory", int64_t{Config::tile_m} * Config::tile_n});
+  c.steps.add({"registers to boxes", int64_t{Config::Box::rows} * Config::Box::columns * Config::Box::across});
+  c.steps.add({"boxes to global memory", int64_t{Config::tile_m} * Config::tile_n / Config::columns_per_output});
 
   int64_t arriving = 0;
   for (const TileReport& t : c.tiles)

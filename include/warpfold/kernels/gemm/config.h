@@ -1,89 +1,41 @@
-// Configurations of the GEMM kernel: the tile of the output, its schedule, and what follows from them.
+// Configurations of the GEMM kernel: element types, majors, fusion and a tile, and what follows from them.
 //
-//   D (M, N) = alpha A (M, K) B (N, K)^T + beta C (M, N),  A, B, C, D row-major, fp32 accumulation, D rounded
-//   once
+//   D (M, N) = epilogue (A (M, K) B (N, K)^T),  fp32 or int32 accumulation, D rounded once
 //
 // One warpgroup copies (the producer), two multiply. A stage of the ring holds a tile of A and one of B, one
-// swizzle span (128 bytes) of K deep. The output leaves through boxes of 64 rows of one span, from two
-// buffers a warpgroup.
+// swizzle span (128 bytes) of K deep. The output leaves through boxes of one span, from two buffers a
+// warpgroup (as many as boxes where these are odd). In a swapped tile A and B are the caller's B and A, and the boxes hold the transposed tile.
 #pragma once
 
+#include <type_traits>
+
 #include "warpfold/hopper/tile_shape.h"
+#include "warpfold/kernels/gemm/tiles.h"
 #include "warpfold/kernels/shared_plan.h"
 
 namespace warpfold::kernels::gemm {
 
-// cooperative: both multiplying warpgroups share a tile, half of its rows each: fewest bytes for a product.
-// ping_pong: each takes every second tile, so that one stores while the other multiplies.
-enum class Schedule : uint8_t { cooperative, ping_pong };
-
-// ---- Tiles. `cluster` blocks take tiles one above the other and share their B tile by multicast.
-struct Tile128x256Cluster2 {
-  static constexpr const char* name = "128x256_cluster2";
-  static constexpr int tile_m = 128, tile_n = 256, stages = 4, cluster = 2;
-  static constexpr Schedule schedule = Schedule::cooperative;
-};
-struct Tile128x128PingPong {
-  static constexpr const char* name = "128x128_pingpong";
-  static constexpr int tile_m = 128, tile_n = 128, stages = 6, cluster = 1;
-  static constexpr Schedule schedule = Schedule::ping_pong;
-};
-struct Tile128x128PingPongCluster2 {
-  static constexpr const char* name = "128x128_pingpong_cluster2";
-  static constexpr int tile_m = 128, tile_n = 128, stages = 6, cluster = 2;
-  static constexpr Schedule schedule = Schedule::ping_pong;
-};
-struct Tile128x192PingPong {
-  static constexpr const char* name = "128x192_pingpong";
-  static constexpr int tile_m = 128, tile_n = 192, stages = 4, cluster = 1;
-  static constexpr Schedule schedule = Schedule::ping_pong;
-};
-struct Tile64x64PingPong {
-  static constexpr const char* name = "64x64_pingpong";
-  static constexpr int tile_m = 64, tile_n = 64, stages = 8, cluster = 1;
-  static constexpr Schedule schedule = Schedule::ping_pong;
+// Scale and offset of a column.
+struct Factor {
+  float scale, bias;
 };
 
-enum class TileId : uint8_t {
-  m128_n128_ping_pong,
-  m128_n128_ping_pong_cluster2,
-  m128_n192_ping_pong,
-  m64_n64_ping_pong,
-  m128_n256_cluster2
-};
-inline constexpr TileId all_tiles[] = {TileId::m128_n128_ping_pong, TileId::m128_n128_ping_pong_cluster2,
-                                       TileId::m128_n192_ping_pong, TileId::m64_n64_ping_pong,
-                                       TileId::m128_n256_cluster2};
-
-// f(Tile{}) of the tile that `id` names.
-template <class Function>
-constexpr auto with_tile(TileId id, Function f) {
-  switch (id) {
-    case TileId::m128_n128_ping_pong_cluster2:
-      return f(Tile128x128PingPongCluster2{});
-    case TileId::m128_n192_ping_pong:
-      return f(Tile128x192PingPong{});
-    case TileId::m64_n64_ping_pong:
-      return f(Tile64x64PingPong{});
-    case TileId::m128_n256_cluster2:
-      return f(Tile128x256Cluster2{});
-    case TileId::m128_n128_ping_pong:
-      break;
-  }
-  return f(Tile128x128PingPong{});
-}
-
-template <class ElementType, class OutputType, class TileType>
+template <class TypeA, class TypeB, class OutputType, class TileType, Fusion kFusion = Fusion::none,
+          hopper::Major kMajorA = hopper::Major::k, hopper::Major kMajorB = hopper::Major::k>
 struct Config : TileType {
-  using Element = ElementType;  // of A and B
-  using Output = OutputType;    // of C and D
+  using ElementA = TypeA;
+  using ElementB = TypeB;
+  using Output = OutputType;  // of C and D
   using TileType::cluster;
   using TileType::schedule;
   using TileType::stages;
+  using TileType::swapped;
   using TileType::tile_m;
   using TileType::tile_n;
 
-  static constexpr int tile_k = 128 / int(sizeof(Element));  // one span
+  static constexpr Fusion fusion = kFusion;
+  static constexpr hopper::Major major_a = kMajorA, major_b = kMajorB;
+  static constexpr int tile_k = 128 / int(sizeof(ElementA));  // one span
   static constexpr bool ping_pong = schedule == Schedule::ping_pong;
   static constexpr int math_warpgroups = 2;
   static constexpr int owners = ping_pong ? 1 : math_warpgroups;  // warpgroups that work on one tile
@@ -92,22 +44,32 @@ struct Config : TileType {
   static constexpr int threads = 128 * (1 + math_warpgroups);
   static constexpr int b_share = tile_n / cluster;  // rows of the B tile that each block fetches
 
-  using Product = hopper::Wgmma<Element, Element, tile_n>;
-  using ATile = hopper::TileShape<Element, tile_m, tile_k>;              // (tile_m, tile_k)
-  using BTile = hopper::TileShape<Element, tile_n, tile_k>;              // (tile_n, tile_k)
-  using Box = hopper::TileShape<Output, 64, 128 / int(sizeof(Output))>;  // (64 rows, one span) of D or C
-  static constexpr bool integers = hopper::is_integer_operand<Element>;
-  static constexpr bool exact = integers && sizeof(Output) == 4;  // D is the int32 sums
+  using Product = hopper::Wgmma<ElementA, ElementB, tile_n, major_a, major_b>;
+  using ATile = hopper::TileShape<ElementA, tile_m, tile_k, major_a>;  // (tile_m, tile_k)
+  using BTile = hopper::TileShape<ElementB, tile_n, tile_k, major_b>;  // (tile_n, tile_k)
+  static constexpr bool integers = hopper::is_integer_operand<ElementA>;
+  static constexpr bool exact = integers && std::is_same_v<Output, int32_t>;  // D is the int32 sums
+  static constexpr bool factors = fusion != Fusion::none;                     // of rows and columns
+  static constexpr bool gated = fusion == Fusion::gated;
+  static constexpr int columns_per_output = gated ? 2 : 1;
 
-  static constexpr int boxes_across = tile_n / Box::across;
+  // A box of D or C: 64 rows of one span; swapped, tile_n of its rows by the 64 columns that a block of rows
+  // of the product becomes.
+  static constexpr int span = 128 / int(sizeof(Output));  // elements
+  using Box = std::conditional_t<swapped, hopper::TileShape<Output, tile_n, 64>,
+                                 hopper::TileShape<Output, 64, span>>;
+  static constexpr int boxes_across = swapped ? 1 : tile_n / columns_per_output / span;
   static constexpr int boxes = row_blocks * boxes_across;  // of one warpgroup and tile
-  static constexpr int buffers = boxes > 1 ? 2 : 1;
+  static constexpr int buffers = boxes % 2 == 0 ? 2 : boxes;
+  static constexpr int box_columns = swapped ? tile_n : span * columns_per_output;  // of the product
 
-  // Thread t of a warpgroup gives the address of this row and column of each 16 x 16 patch of a box to
-  // stmatrix (and to ldmatrix for C): the four 8 x 8 matrices are the patch's quarters, as the accumulator
-  // fragment holds them.
-  static constexpr int patch_row(int t) { return t / 32 * 16 + t % 16; }
-  static constexpr int patch_column(int t) { return t % 32 / 16 * 8; }
+  // Registers of a 16 x 16 patch lie in a box as four 8 x 8 matrices, in the order in which the accumulator
+  // fragment holds them; thread t of a warpgroup gives the address of this row and column of the box to
+  // stmatrix (and to ldmatrix for C), transposing in a swapped tile.
+  static constexpr int patch_row(int t) { return swapped ? t % 32 / 16 * 8 + t % 8 : t / 32 * 16 + t % 16; }
+  static constexpr int patch_column(int t) {
+    return swapped ? t / 32 * 16 + t / 8 % 2 * 8 : t % 32 / 16 * 8;
+  }
 
   // Arrivals that end a phase: `full` the producer and the bytes; `empty` one of each reading warp.
   static constexpr int full_bytes = ATile::bytes + BTile::bytes;
@@ -116,15 +78,19 @@ struct Config : TileType {
   // Registers of a thread; the sum over the warpgroups fits the 64 Ki of a multiprocessor.
   static constexpr int producer_registers = 24, math_registers = 240;
   static constexpr int accumulators = row_blocks * Product::accumulators;
+  static constexpr int sums = accumulators * (TileType::promoted ? 2 : 1);
+
+  static constexpr int slot_bytes = tile_m * tile_n * 4;  // of a partial tile in the workspace
 
   struct Offsets {
-    uint32_t a, b, box, full, empty, c_full, end;
+    uint32_t a, b, box, factors, full, empty, c_full, end;
   };
   static constexpr SharedPlan plan(Offsets& at) {
     SharedPlan p;
     at.a = p.add("A", stages, ATile::bytes, ATile::alignment);
     at.b = p.add("B", stages, BTile::bytes, BTile::alignment);
     at.box = p.add("boxes of D", math_warpgroups * buffers, Box::bytes, Box::alignment);
+    if (factors) at.factors = p.add("column factors", math_warpgroups, tile_n * int(sizeof(Factor)), 16);
     at.full = p.add("full", stages, 8, 8);
     at.empty = p.add("empty", stages, 8, 8);
     at.c_full = p.add("C arrived", math_warpgroups * buffers, 8, 8);
@@ -142,11 +108,14 @@ struct Config : TileType {
   }
   static constexpr int shared_bytes = offsets().end;
 
+  static_assert(sizeof(ElementA) == sizeof(ElementB));
   static_assert(tile_m % (64 * owners) == 0, "a warpgroup multiplies blocks of 64 rows");
-  static_assert(tile_n % Box::across == 0, "the output leaves in boxes of one span");
+  static_assert(swapped || tile_n % (span * columns_per_output) == 0, "the output leaves in boxes of one span");
   static_assert(boxes % buffers == 0, "the next tile starts with the buffer that has been idle longest");
   static_assert(b_share % 8 == 0 && b_share * cluster == tile_n,
                 "each block of a cluster fetches an equal share of B");
+  static_assert(cluster == 1 || major_b == hopper::Major::k, "a share of B is rows of its tile");
+  static_assert(!factors || row_blocks <= 2, "a warp keeps the factors of its rows in one register a lane");
 };
 
 }  // namespace warpfold::kernels::gemm

@@ -1,42 +1,54 @@
-// The end of a tile: D (i,j) = alpha * row (i) * column (j) * accumulator (i,j) + beta * C (i,j), rounded, or
-// the int32 accumulators as they are, through shared memory to global memory.
+// The end of a tile: what is done to the sums, and how they leave.
 //
-// Each warpgroup moves its rows box by box (64 rows of one span) through two buffers: while TMA reads one,
-// the other is written. With beta, C arrives in the buffer first, and D replaces it in place. TMA clips what
-// lies outside D, but in units of 16 bytes: the last N % 8 columns (N % 4 of int32) are stored from
-// registers.
+//   Fusion::none     D (i,j) = alpha * sum (i,j) + beta * C (i,j); int32 results are the sums as they are
+//   Fusion::linear   y (i,j) = row (i) * column (j) * sum (i,j) + row bias (i) + column bias (j)
+//                    D (i,j) = y (i,j) + beta * C (i,j)
+//   Fusion::full     D (i,j) = f (y (i,j)) + beta * C (i,j)
+//   Fusion::gated    D (i,j) = f (y of gate j) * (y of up j) + beta * C (i,j)
+//
+// Columns of a gated product alternate by eights: 8 of the gate, the same 8 of up, so that a thread holds both.
+// Each warpgroup moves its rows box by box through two buffers: while TMA reads one, the other is written.
+// With beta, C arrives in the buffer first, and D replaces it in place. TMA clips what lies outside D, but in
+// units of 16 bytes: the columns of D past the last whole unit are stored from registers.
 #pragma once
 
 #include "warpfold/hopper/tile.h"
+#include "warpfold/kernels/gemm/activation.h"
 #include "warpfold/kernels/gemm/config.h"
+#include "warpfold/kernels/gemm/partial.h"
 #include "warpfold/kernels/pipeline.h"
 
 namespace warpfold::kernels::gemm {
 
-// beta = 0: C is never read. Null scales are ones.
-struct Scaling {
-  float alpha, beta;
-  const float* row;     // (M)
-  const float* column;  // (N)
+// A vector of floats, one for each row or column of the product; null: a constant. step 0: one for all.
+struct Vector {
+  const float* data;
+  int step;
 };
 
-// D (m, n) in global memory, rows `stride` elements apart. Its tensor map covers columns [0, tail).
+// beta = 0: C is never read. Rows and columns are the product's: those of D, or exchanged in a swapped tile.
+struct Scaling {
+  float alpha, beta;
+  Vector row_scale, column_scale, row_bias, column_bias;
+  Activation activation;
+  // Gated: column j of up lies `up` columns behind that of the gate, and gates `gate_step` columns apart.
+  int gate_step, up;
+};
+
+// D (batches, m, n) in global memory, rows `stride` elements apart. Its tensor map covers columns [0, tail).
 template <class Element>
 struct Output {
   Element* d;
-  int64_t stride;
+  int64_t stride, batch_stride;
   int m, n;
   constexpr int tail() const { return n / (16 / int(sizeof(Element))) * (16 / int(sizeof(Element))); }
 };
 
 inline namespace WF_TARGET {
 
-template <class Config>
-using Accumulators = typename Config::Product::Accumulator[Config::row_blocks][Config::Product::accumulators];
-
 template <class Element>
 WF_ATOM uint32_t pack(float low, float high) {
-  if constexpr (sizeof(Element) == 2 && __is_same(Element, hopper::bf16))
+  if constexpr (__is_same(Element, hopper::bf16))
     return hopper::pack_bf16(low, high);
   else
     return hopper::pack_f16(low, high);
@@ -51,18 +63,27 @@ struct alignas(2 * sizeof(T)) Pair {
   T x, y;
 };
 
+WF_ATOM float element_or(const Vector& v, int i, int size, float otherwise) {
+  return v.data != nullptr && i < size ? hopper::load_global(v.data + int64_t{i} * v.step) : otherwise;
+}
+
 template <class Config>
 struct Epilogue {
   using Element = typename Config::Output;
   using Sum = typename Config::Product::Accumulator;
-  using Box = hopper::Tile<typename Config::Box>;  // (64, span)
-  const hopper::TensorMap& map_c;                  // of C (M, N)
-  const hopper::TensorMap& map_d;                  // of D (M, N)
+  using Value = std::conditional_t<Config::exact, int32_t, float>;
+  using Box = hopper::Tile<typename Config::Box>;
+  static constexpr bool words = sizeof(Element) == 4;
+  const hopper::TensorMap& map_c;  // of C (batches, M, N)
+  const hopper::TensorMap& map_d;  // of D (batches, M, N)
   Output<Element> output;
-  Scaling scaling;
+  const Scaling& scaling;
+  Shape shape;
+  int c_batches;    // 0: all batches have the same C
   uint32_t shared;  // of the block
   int warpgroup;
   uint32_t c_parity = 0;  // of both buffers: they are filled equally often a tile
+  Factor row = {1, 0};    // of row lane / 16 * 64 + 16 * warp + lane % 16 of the warpgroup's rows
 
   WF_ATOM Box buffer(int i) const {
     constexpr uint32_t first = Config::offsets().box;
@@ -72,136 +93,247 @@ struct Epilogue {
     constexpr uint32_t first = Config::offsets().c_full;
     return BarrierArray{shared + first}[warpgroup * Config::buffers + i];
   }
+  WF_ATOM uint32_t column_factor(int column) const {  // address
+    constexpr uint32_t first = Config::offsets().factors;
+    return shared + first + uint32_t((warpgroup * Config::tile_n + column) * int(sizeof(Factor)));
+  }
   WF_ATOM bool leader() const { return hopper::thread_id() % 128 == 0; }
-  WF_ATOM int box_row(int box) const { return box / Config::boxes_across * 64; }
-  WF_ATOM int box_column(int box) const { return box % Config::boxes_across * Config::Box::across; }
+  WF_ATOM int warp() const { return hopper::warp_id() % 4; }
+
+  // First row and column of box `box` in the tile's part of D.
+  WF_ATOM static constexpr int box_row(int box) { return Config::swapped ? 0 : box / Config::boxes_across * 64; }
+  WF_ATOM static constexpr int box_column(int box) {
+    return Config::swapped ? box * 64 : box % Config::boxes_across * Config::span;
+  }
+
+  // Where a tile's first element, (row, column) of the product, lies in D.
+  struct Place {
+    int row, column, batch;
+  };
+  WF_ATOM static Place place(int row, int column, int batch) {
+    return Config::swapped ? Place{column, row, batch} : Place{row, column / Config::columns_per_output, batch};
+  }
 
   // Leader only: asks for the C of box `box`, whose buffer no store reads any more.
-  WF_ATOM void fetch_c(int box, int row, int column) const {
+  WF_ATOM void fetch_c(int box, const Place& at) const {
     const int i = box % Config::buffers;
     hopper::mbarrier_arrive_expect_tx(c_full(i), Config::Box::bytes);
-    buffer(i).load(map_c, c_full(i), row + box_row(box), column + box_column(box));
+    buffer(i).load(map_c, c_full(i), at.row + box_row(box), at.column + box_column(box),
+                   c_batches == 0 ? 0 : at.batch);
   }
-  // Before the products of a tile whose first row is `row`, so that C travels meanwhile.
-  WF_ATOM void begin(int row, int column) const {
+  // Before the products of a tile at (first_row, first_column), so that C and the factors travel meanwhile.
+  WF_ATOM void begin(int first_row, int first_column, int batch) {
+    if constexpr (Config::factors) {
+      const int t = hopper::thread_id() % 128;
+      const int r = first_row + t % 32 / 16 * 64 + warp() * 16 + t % 16;
+      row = {scaling.alpha * element_or(scaling.row_scale, r, shape.m, 1), element_or(scaling.row_bias, r, shape.m, 0)};
+      WF_UNROLL
+      for (int c = t; c < Config::tile_n; c += 128) {
+        int j = first_column + c;
+        if (Config::gated) j = (j / 16 * 8 + j % 8) * scaling.gate_step + (j % 16 < 8 ? 0 : scaling.up);
+        hopper::store_shared(column_factor(c), Factor{element_or(scaling.column_scale, j, shape.n, 1),
+                                                      element_or(scaling.column_bias, j, shape.n, 0)});
+      }
+    }
     if (Config::exact || scaling.beta == 0 || !leader()) return;
     hopper::bulk_wait_read<0>();
     WF_UNROLL
-    for (int box = 0; box < Config::buffers; ++box) fetch_c(box, row, column);
+    for (int box = 0; box < Config::buffers; ++box) fetch_c(box, place(first_row, first_column, batch));
   }
 
-  // Stores those of a 16 x 16 patch's elements that lie in the columns past the tensor map; (row, column) is
-  // the patch.
-  WF_ATOM void store_tail(const uint32_t (&packed)[4], int row, int column) const {
-    row += hopper::lane_id() / 4;
-    column += hopper::lane_id() % 4 * 2;
+  // ---- Values. A patch is 16 rows x 16 columns of the box; register i of a thread holds the element of row
+  // lane / 4 + i / 2 % 2 * 8 and column i / 4 * 8 + lane % 4 * 2 + i % 2, as the accumulator fragment has it
+  // (of the transposed box in a swapped tile).
+
+  // Both factors of the two rows of a thread, 8 apart, in row block `r`.
+  struct RowFactors {
+    Factor half[2];
+  };
+  WF_ATOM RowFactors row_factors(int r) const {
+    RowFactors f{};
+    WF_UNROLL
+    for (int h = 0; h < 2; ++h) {
+      const int lane = r * 16 + h * 8 + hopper::lane_id() / 4;
+      f.half[h] = {hopper::shuffle(row.scale, lane), hopper::shuffle(row.bias, lane)};
+    }
+    return f;
+  }
+  // y of four sums: those at columns c and c + 1 (c = column of this thread), of two rows.
+  WF_ATOM void scale(float (&y)[4], const Sum* v, const RowFactors& rows, int column) const {
+    const auto c = hopper::load_shared<Pair<Factor>>(column_factor(column + hopper::lane_id() % 4 * 2));
+    WF_UNROLL
+    for (int i = 0; i < 4; ++i) {
+      const Factor& by_row = rows.half[i / 2];
+      const Factor by_column = i % 2 == 0 ? c.x : c.y;
+      y[i] = by_row.scale * by_column.scale * float(v[i]) + (by_row.bias + by_column.bias);
+    }
+  }
+  // Half a patch, 8 columns of D from column `column` of the tile's product.
+  WF_ATOM void values(Value (&y)[4], const Sum* v, const RowFactors& rows, int column) const {
+    if constexpr (Config::exact) {
+      WF_UNROLL
+      for (int i = 0; i < 4; ++i) y[i] = v[i];
+    } else if constexpr (!Config::factors) {
+      WF_UNROLL
+      for (int i = 0; i < 4; ++i) y[i] = scaling.alpha * float(v[i]);
+    } else {
+      scale(y, v, rows, column);
+      if constexpr (Config::fusion == Fusion::full) activate(y, scaling.activation);
+      if constexpr (Config::gated) {
+        activate(y, scaling.activation);
+        float up[4];
+        scale(up, v + 4, rows, column + 8);
+        WF_UNROLL
+        for (int i = 0; i < 4; ++i) y[i] *= up[i];
+      }
+    }
+  }
+
+  // Element (row, column) of the box that a patch's register i holds, the patch beginning at `x`.
+  WF_ATOM int element_row(int x, int i) const {
+    return Config::swapped ? x + i / 4 * 8 + hopper::lane_id() % 4 * 2 + i % 2
+                           : warp() * 16 + hopper::lane_id() / 4 + i / 2 % 2 * 8;
+  }
+  WF_ATOM int element_column(int x, int i) const {
+    return Config::swapped ? warp() * 16 + hopper::lane_id() / 4 + i / 2 % 2 * 8
+                           : x + i / 4 * 8 + hopper::lane_id() % 4 * 2 + i % 2;
+  }
+  // Stores those of a patch's elements that lie in the columns of D past the tensor map; the box is at `at`.
+  WF_ATOM void store_tail(const Element (&d)[8], const Place& at, int x) const {
     WF_UNROLL
     for (int i = 0; i < 8; ++i) {
-      const int r = row + i / 2 % 2 * 8, c = column + i / 4 * 8 + i % 2;
+      const int r = at.row + element_row(x, i), c = at.column + element_column(x, i);
       if (r < output.m && c >= output.tail() && c < output.n)
-        hopper::store_global(output.d + r * output.stride + c,
-                             Element{uint16_t(packed[i / 2] >> 16 * (i % 2))});
+        hopper::store_global(output.d + at.batch * output.batch_stride + r * output.stride + c, d[i]);
     }
   }
 
-  // int8 with a 16-bit result is scaled by row and column; the factors of a thread's two rows, 8 apart, of
-  // the 64 rows from `row` include alpha.
-  static constexpr bool scaled = Config::integers && !Config::exact;
-  WF_ATOM Pair<float> row_factors(int row) const {
-    if (!scaled || scaling.row == nullptr) return {scaling.alpha, scaling.alpha};
-    row += hopper::warp_id() % 4 * 16 + hopper::lane_id() / 4;
-    return {row < output.m ? scaling.alpha * hopper::load_global(scaling.row + row) : 0,
-            row + 8 < output.m ? scaling.alpha * hopper::load_global(scaling.row + row + 8) : 0};
-  }
-  WF_ATOM Pair<float> column_factors(int c) const {  // of columns c and c + 1
-    if (scaling.column == nullptr) return {1, 1};
-    if (c + 1 < output.n)
-      return hopper::load_global(reinterpret_cast<const Pair<float>*>(scaling.column + c));
-    return {c < output.n ? hopper::load_global(scaling.column + c) : 0, 0};
-  }
-
-  // Scales 64 rows x one span of accumulators `v` that lie at (first_row, first_column) of D, adds beta * C,
-  // rounds, and writes them to the buffer, one 16 x 16 patch after the other: few registers beside the
-  // accumulators. Thread t addresses what Config::patch_row and patch_column say.
-  static constexpr int box_values = Config::Box::across / 2;  // registers of a thread
-  WF_ATOM void write_box(Box box, const Sum* v, int first_row, int first_column) const {
-    const bool with_tail = output.tail() != output.n && first_column + Config::Box::across > output.tail();
-    const Pair<float> row = row_factors(first_row);
+  // A patch of 16-bit results: C, if any, is read and D is written by matrices of 8 x 8.
+  WF_ATOM void write_patch(const float (&y)[8], Box box, const Place& at, int x, bool with_tail) const {
     const int t = hopper::thread_id() % 128;
+    const uint32_t address = Config::swapped ? box.element(x + Config::patch_row(t), Config::patch_column(t))
+                                             : box.element(Config::patch_row(t), x + Config::patch_column(t));
+    uint32_t packed[4] = {};  // C, then D
+    if (scaling.beta != 0) hopper::ldmatrix<4, Config::swapped>(packed, address);
     WF_UNROLL
-    for (int x = 0; x < Config::Box::across; x += 16, v += 8) {
-      const uint32_t address = box.element(Config::patch_row(t), x + Config::patch_column(t));
-      uint32_t packed[4] = {};  // C, then D: two columns by two rows, twice
-      if (scaling.beta != 0) hopper::ldmatrix(packed, address);
-      WF_UNROLL
-      for (int half = 0; half < 2; ++half) {
-        Pair<float> by{1, 1};
-        if constexpr (scaled) by = column_factors(first_column + x + half * 8 + t % 4 * 2);
-        WF_UNROLL
-        for (int r = 0; r < 2; ++r) {
-          const int i = half * 2 + r;
-          const float factor = r == 0 ? row.x : row.y;
-          float low = factor * by.x * float(v[2 * i]), high = factor * by.y * float(v[2 * i + 1]);
-          if (scaling.beta != 0) {
-            low += scaling.beta * unpack<Element>(packed[i], 0);
-            high += scaling.beta * unpack<Element>(packed[i], 1);
-          }
-          packed[i] = pack<Element>(low, high);
+    for (int i = 0; i < 4; ++i) {
+      float low = y[2 * i], high = y[2 * i + 1];
+      if (scaling.beta != 0) {
+        low += scaling.beta * unpack<Element>(packed[i], 0);
+        high += scaling.beta * unpack<Element>(packed[i], 1);
+      }
+      packed[i] = pack<Element>(low, high);
+    }
+    hopper::stmatrix<4, Config::swapped>(address, packed);
+    if (!with_tail) return;
+    Element d[8];
+    WF_UNROLL
+    for (int i = 0; i < 8; ++i) d[i] = Element{uint16_t(packed[i / 2] >> 16 * (i % 2))};
+    store_tail(d, at, x);
+  }
+  // A patch of 32-bit results of a swapped tile, element by element: a row of lanes fills 32 bytes of each of
+  // four rows of the box.
+  WF_ATOM void write_patch_of_words(Value (&y)[8], Box box, const Place& at, int x, bool with_tail) const {
+    WF_UNROLL
+    for (int i = 0; i < 8; ++i) {
+      const uint32_t address = box.element(element_row(x, i), element_column(x, i));
+      if (!Config::exact && scaling.beta != 0) y[i] += scaling.beta * hopper::load_shared<Value>(address);
+      hopper::store_shared(address, y[i]);
+    }
+    if (with_tail) store_tail(y, at, x);
+  }
+  // Two patches of 32-bit results side by side. A quad of lanes holds 32 consecutive bytes of a row; odd rows
+  // visit the four 32-byte groups of a row in another order than even ones, or two rows of each half-warp
+  // would meet in the same banks.
+  WF_ATOM void write_two_patches(Value (&left)[8], Value (&right)[8], Box box, const Place& at, int x,
+                                 bool with_tail) const {
+    const bool odd = hopper::lane_id() / 4 % 2 != 0;
+    WF_UNROLL
+    for (int i = 0; i < 8; i += 2) WF_UNROLL
+    for (int turn = 0; turn < 2; ++turn) {
+      const bool first = (turn == 0) != odd;  // the left patch
+      const uint32_t address = box.element(element_row(x, i), element_column(x, i) + (first ? 0 : 16));
+      Pair<Value> d{first ? left[i] : right[i], first ? left[i + 1] : right[i + 1]};
+      if constexpr (!Config::exact) {
+        if (scaling.beta != 0) {
+          const auto c = hopper::load_shared<Pair<Value>>(address);
+          d = {d.x + scaling.beta * c.x, d.y + scaling.beta * c.y};
+          (first ? left[i] : right[i]) = d.x;
+          (first ? left[i + 1] : right[i + 1]) = d.y;
         }
       }
-      hopper::stmatrix(address, packed);
-      if (with_tail) store_tail(packed, first_row + hopper::warp_id() % 4 * 16, first_column + x);
+      hopper::store_shared(address, d);
+    }
+    if (!with_tail) return;
+    store_tail(left, at, x);
+    store_tail(right, at, x + 16);
+  }
+
+  // Registers of accumulators that make up a patch.
+  static constexpr int patch_sums = 8 * Config::columns_per_output;
+  // The patch at column `x` of the box, whose product's columns in the tile begin at `column`.
+  WF_ATOM void patch(Value (&y)[8], const Sum* v, const RowFactors& rows, int column) const {
+    Value half[4];
+    WF_UNROLL
+    for (int h = 0; h < 2; ++h) {
+      values(half, v + h * patch_sums / 2, rows, column + h * 8 * Config::columns_per_output);
+      WF_UNROLL
+      for (int i = 0; i < 4; ++i) y[h * 4 + i] = half[i];
     }
   }
 
-  // Writes 64 rows x 32 columns of int32 sums to the buffer. A quad of lanes holds 32 consecutive bytes of a
-  // row; odd rows visit the four 32-byte groups of a row in another order than even ones, or two rows of each
-  // half-warp would meet in the same banks.
-  WF_ATOM void write_sums(Box box, const int32_t* v, int first_row, int first_column) const {
-    const int lane = hopper::lane_id(), row = hopper::warp_id() % 4 * 16 + lane / 4;
-    const bool odd = row % 2 != 0;
-    WF_UNROLL
-    for (int i = 0; i < 8; i += 2) {  // groups i/4 and i/4 + 2 of 8 columns, of two rows 8 apart
-      const Pair<int32_t> left{v[i], v[i + 1]}, right{v[i + 8], v[i + 9]};
-      const int r = row + i / 2 % 2 * 8, x = i / 4 * 8 + lane % 4 * 2;
-      hopper::store_shared(box.element(r, odd ? x + 16 : x), odd ? right : left);
-      hopper::store_shared(box.element(r, odd ? x : x + 16), odd ? left : right);
-    }
-    if (output.tail() == output.n || first_column + Config::Box::across <= output.tail()) return;
-    WF_UNROLL
-    for (int i = 0; i < box_values; ++i) {
-      const int r = first_row + row + i / 2 % 2 * 8, c = first_column + i / 4 * 8 + lane % 4 * 2 + i % 2;
-      if (r < output.m && c >= output.tail() && c < output.n)
-        hopper::store_global(output.d + r * output.stride + c, v[i]);
+  // Writes box number `number`, which lies at `at` in D, from the sums `v` of its columns.
+  WF_ATOM void write_box(Box box, int number, const Sum* v, const Place& at) const {
+    constexpr int width = Config::swapped ? Config::tile_n : Config::span;  // of the patches, side by side
+    constexpr int columns_of_box = Config::swapped ? 64 : Config::span;
+    const bool with_tail = output.tail() != output.n && at.column + columns_of_box > output.tail();
+    const int first = Config::swapped ? 0 : number % Config::boxes_across * Config::box_columns;
+    RowFactors rows{};
+    if constexpr (Config::factors) rows = row_factors(Config::swapped ? number : number / Config::boxes_across);
+    Value y[8];
+    if constexpr (words && !Config::swapped) {
+      Value right[8];
+      patch(y, v, rows, first);
+      patch(right, v + patch_sums, rows, first + 16);
+      write_two_patches(y, right, box, at, 0, with_tail);
+    } else {
+      WF_UNROLL
+      for (int x = 0; x < width; x += 16) {
+        patch(y, v + x / 16 * patch_sums, rows, first + x * Config::columns_per_output);
+        if constexpr (words)
+          write_patch_of_words(y, box, at, x, with_tail);
+        else
+          write_patch(y, box, at, x, with_tail);
+      }
     }
   }
 
-  // Stores the warpgroup's part of a tile, whose first element is (row, column) of D.
-  WF_ATOM void store(const Accumulators<Config>& accumulators, int row, int column) {
+  // Stores the warpgroup's part of a tile, whose first element is (row, column) of the product.
+  WF_ATOM void store(const Accumulators<Config>& accumulators, int first_row, int first_column, int batch) {
+    constexpr int box_sums = Config::box_columns / 2;
     const bool with_c = !Config::exact && scaling.beta != 0;
+    const Place tile = place(first_row, first_column, batch);
     WF_UNROLL
     for (int box = 0; box < Config::boxes; ++box) {
       const int i = box % Config::buffers;
-      const int box_m = row + box_row(box), box_n = column + box_column(box);  // where the box lies in D
-      const Sum* v = accumulators[box / Config::boxes_across] + box % Config::boxes_across * box_values;
+      const Place at{tile.row + box_row(box), tile.column + box_column(box), batch};
+      const Sum* v = accumulators[box / Config::boxes_across] + box % Config::boxes_across * box_sums;
       if (with_c) {
         hopper::mbarrier_wait(c_full(i), c_parity ^ uint32_t(box / Config::buffers % 2));
+        if (Config::factors && box == 0) hopper::named_sync(1 + warpgroup, 128);  // all factors are there
       } else {
         if (leader()) hopper::bulk_wait_read<Config::buffers - 1>();  // the buffer's previous box has left
         hopper::named_sync(1 + warpgroup, 128);
       }
-      if constexpr (Config::exact)
-        write_sums(buffer(i), v, box_m, box_n);
-      else
-        write_box(buffer(i), v, box_m, box_n);
+      write_box(buffer(i), box, v, at);
       hopper::fence_async_shared();
       hopper::named_sync(1 + warpgroup, 128);
       if (leader()) {
-        if (box_n < output.tail()) buffer(i).store(map_d, box_m, box_n);
+        if (at.column < output.tail()) buffer(i).store(map_d, at.row, at.column, batch);
         hopper::bulk_commit();
-        if (with_c && box >= 1 && box + 1 < Config::boxes) {
+        if (with_c && box + 1 >= Config::buffers && box + 1 < Config::boxes) {
           hopper::bulk_wait_read<1>();  // box - 1 has left: its buffer takes the C of box + 1
-          fetch_c(box + 1, row, column);
+          fetch_c(box + 1, tile);
         }
       }
     }

@@ -1,14 +1,20 @@
 // Matrix products on a Hopper GPU.
 //
-//   D (M, N) = alpha A (M, K) B (N, K)^T + beta C (M, N)
+//   y = row_scale (M) * column_scale (N) * alpha * A (M, K) B (N, K)^T + row_bias (M) + bias (N)
+//   D (M, N) = activation (y) + beta * C (M, N)
 //
-// A, B, C and D are row-major in device memory, of one type (bf16 or fp16); products are summed in fp32 and D
-// is rounded once. beta = 0: C is never read; alpha = 0 or K = 0: A and B are never read; M or N = 0: nothing
-// happens. C may be D. Nothing is allocated and nothing waits: a product is one launch on the caller's stream
-// and may be captured in a graph.
+// and, with B (2N, K) made of a gate and an up projection (SwiGLU, GeGLU),
+//
+//   D (M, N) = activation (y of the gate) * (y of up) + beta * C (M, N)
+//
+// for each of `batches` matrices in device memory. Sums are in fp32 (int32 for int8), D is rounded once. beta = 0: C
+// is never read; alpha = 0 or K = 0: A and B are never read; M, N or batches = 0: nothing happens. C may be D.
+// Nothing is allocated and nothing waits: a product is one launch on the caller's stream and may be captured in a
+// graph. Results are the same in every run.
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 
 #include "warpfold/core/dtype.h"
@@ -18,43 +24,75 @@ namespace warpfold::kernels::gemm {
 
 enum class TileId : uint8_t;
 
-// A row-major matrix in device memory. Rows start on multiples of 16 bytes, since TMA takes no others.
+// A matrix in device memory; rows start on multiples of 16 bytes, since TMA takes no others. Column-major: columns
+// do. Only 16-bit A and B may be column-major.
 struct Operand {
   const void* data = nullptr;
-  int64_t stride = 0;  // elements from a row to the next; at least the row's length
+  int64_t stride = 0;        // elements from a row (column-major: column) to the next; at least its length
+  int64_t batch_stride = 0;  // elements from a batch to the next; 0: all batches have the same matrix
+  bool column_major = false;
+};
+
+enum class Activation : uint8_t { none, relu, silu, gelu_tanh, gelu_erf };
+
+// How the rows of B (2N, K) of a gated product alternate.
+enum class Gate : uint8_t {
+  none,
+  interleaved,  // row 2j is the gate of column j, row 2j + 1 its up
+  concatenated  // row j is the gate of column j, row N + j its up
 };
 
 struct Problem {
-  DType type = DType::kBF16;         // of A and B: kBF16, kF16, kI8
-  DType output_type = DType::kBF16;  // of C and D: the type of A and B; for kI8 kI32, kBF16, kF16
-  int64_t m = 0, n = 0, k = 0;
-  Operand a;          // (M, K)
-  Operand b;          // (N, K)
-  Operand c;          // (M, N); needed for beta != 0
-  void* d = nullptr;  // (M, N)
-  int64_t d_stride = 0;
+  // A and B: BF16, F16, F32 (multiplied as TF32), F8_E4M3 and F8_E5M2 in any mix, I8.
+  DType type = DType::kBF16;
+  std::optional<DType> b_type;  // of B, where it is not that of A
+  // C and D: BF16, F16 and F32 for 16-bit operands of the same type; F32 for F32; BF16 for fp8; I32, BF16, F16 for I8.
+  DType output_type = DType::kBF16;
+  int64_t m = 0, n = 0, k = 0, batches = 1;
+  Operand a;          // (batches, M, K)
+  Operand b;          // (batches, N, K); (batches, 2N, K) in a gated product
+  Operand c;          // (batches, M, N), column-major like D; needed for beta != 0
+  void* d = nullptr;  // (batches, M, N)
+  int64_t d_stride = 0, d_batch_stride = 0;
+  bool d_column_major = false;
   float alpha = 1, beta = 0;
-  const float* row_scale = nullptr;     // (M), for int8 with a 16-bit result; null: ones
-  const float* column_scale = nullptr;  // (N); null: ones; starts on 8 bytes
+  const float* row_scale = nullptr;     // (M), in device memory; null: ones
+  const float* column_scale = nullptr;  // (N), or (2N) as the rows of B; null: ones
+  bool one_row_scale = false;           // row_scale and column_scale are single numbers: scales of whole tensors
+  bool one_column_scale = false;
+  const float* bias = nullptr;      // (N), or (2N) as the rows of B; null: zeros
+  const float* row_bias = nullptr;  // (M); null: zeros
+  Activation activation = Activation::none;
+  Gate gate = Gate::none;
+  // fp8: the tensor cores keep about 14 bits of a sum. By default each 128 of K are added up in fp32.
+  bool fast_accumulation = false;
+  // As plan() asks for; its first bytes must be 0 before the first launch, and each launch leaves them so. One
+  // workspace serves one stream.
+  void* workspace = nullptr;
+  int64_t workspace_bytes = 0;
 };
 
-// What a product will do: a pure function of sizes and type, so a caller may keep it.
+// What a product will do: a pure function of sizes, types and the workspace allowed, so a caller may keep it.
 struct Plan {
   TileId tile{};
   int blocks = 0;               // of the launch; 0 where there is nothing to do
-  int64_t workspace_bytes = 0;  // this kernel needs none
+  int64_t workspace_bytes = 0;  // to be given with the problem
+  double microseconds = 0;      // what the cost model expects
 };
 
 // Can this product run on a Hopper GPU? If not, the error names the argument and the rule that it breaks.
 Status can_run(const Problem& problem);
 
-// Chooses the tile, or takes the given one, for a GPU of `multiprocessors`. Errors: those of can_run.
-Result<Plan> plan(const Problem& problem, int multiprocessors, std::optional<TileId> tile = {});
+// Chooses the tile, or takes the given one, for a GPU of `multiprocessors`, with at most `workspace_limit` bytes of
+// workspace. Errors: those of can_run; a tile that is not compiled for such a product.
+Result<Plan> plan(const Problem& problem, int multiprocessors, std::optional<TileId> tile = {},
+                  int64_t workspace_limit = std::numeric_limits<int64_t>::max());
 
 // Launches the product on `stream` (a cudaStream_t; null is the default stream) of the current device.
-// Errors: those of can_run; no CUDA in this build; a device that is no Hopper GPU; a failed launch.
+// Errors: those of can_run; a workspace that is too small; no CUDA in this build; a device that is no Hopper GPU; a
+// failed launch.
 Status run(const Problem& problem, const Plan& plan, void* stream);
-// The same with the plan for the current device, and the given tile if any.
+// The same with the plan for the current device and the problem's workspace, and the given tile if any.
 Status run(const Problem& problem, void* stream, std::optional<TileId> tile = {});
 
 }  // namespace warpfold::kernels::gemm

@@ -1,4 +1,5 @@
-// D (M, N) = alpha A (M, K) B (N, K)^T + beta C (M, N): a persistent, warp-specialised GEMM for Hopper.
+// D (batches, M, N) = epilogue (A (batches, M, K) B (batches, N, K)^T): a persistent, warp-specialised GEMM for
+// Hopper.
 //
 // The producer warpgroup fills a ring of stages by TMA; two math warpgroups multiply them by WGMMA and store.
 // Tails of M, N and K are zeros that TMA fills in, and stores that it clips. In a cluster each block fetches
@@ -10,6 +11,12 @@
 #include "warpfold/kernels/gemm/raster.h"
 
 namespace warpfold::kernels::gemm {
+
+// Operands with one matrix for all batches have batch step 0.
+struct BatchSteps {
+  int a, b, c;
+};
+
 inline namespace WF_TARGET {
 
 template <class Config>
@@ -36,22 +43,32 @@ struct Stages {
 // One thread: fills the ring for all tiles of the block.
 template <class Config>
 WF_ATOM void produce(const Stages<Config>& stages, const hopper::TensorMap& map_a,
-                     const hopper::TensorMap& map_b, Shape shape) {
+                     const hopper::TensorMap& map_b, Shape shape, BatchSteps batch_step) {
   const int first =
       hopper::cluster_rank() * Config::b_share;  // row of the B tile from which this block fetches
   RingCursor<Config::stages> ring;
   for (TileWalk<Config> tile(shape); !tile.done(); tile.advance()) {
     const int row = tile.row(), column = tile.column();
-    for (int k = 0; k < shape.k; k += Config::tile_k) {
+    const int batch_a = tile.batch() * batch_step.a, batch_b = tile.batch() * batch_step.b;
+    const int end = tile.loads_end();
+    for (int step = tile.first_step(); step < end; ++step) {
+      const int k = step * Config::tile_k;
       const hopper::Barrier full = stages.full(ring.stage);
       hopper::mbarrier_wait(stages.empty(ring.stage), ring.parity ^ 1);  // passes at once on the first lap
       hopper::mbarrier_arrive_expect_tx(full, Config::full_bytes);
-      stages.a(ring.stage).load(map_a, full, row, k);
-      if constexpr (Config::cluster == 1)
-        stages.b(ring.stage).load(map_b, full, column, k);
+      if constexpr (Config::major_a == hopper::Major::k)
+        stages.a(ring.stage).load(map_a, full, row, k, batch_a);
+      else
+        stages.a(ring.stage).load(map_a, full, k, row, batch_a);
+      if constexpr (Config::gated)
+        stages.b(ring.stage).load_alternating(map_b, full, column / 16, k, batch_b);
+      else if constexpr (Config::major_b == hopper::Major::mn)
+        stages.b(ring.stage).load(map_b, full, k, column, batch_b);
+      else if constexpr (Config::cluster == 1)
+        stages.b(ring.stage).load(map_b, full, column, k, batch_b);
       else
         stages.b(ring.stage)
-            .load_rows_multicast(map_b, full, (1 << Config::cluster) - 1, first, column + first, k);
+            .load_rows_multicast(map_b, full, (1 << Config::cluster) - 1, first, column + first, k, batch_b);
       ring.advance();
     }
   }
@@ -103,45 +120,87 @@ WF_ATOM void pass_turn(int warpgroup) {
   if constexpr (Config::ping_pong) hopper::named_arrive(3 + (warpgroup ^ 1), 256);
 }
 
+template <class Config>
+WF_ATOM void clear(Accumulators<Config>& accumulators) {
+  WF_UNROLL
+  for (int r = 0; r < Config::row_blocks; ++r) WF_UNROLL
+  for (int i = 0; i < Config::Product::accumulators; ++i) accumulators[r][i] = 0;
+}
+
+// Sums the stages of a tile's `count` steps in the tensor cores, which end in `sums`.
+template <class Config>
+WF_ATOM void multiply(Accumulators<Config>& sums, const Stages<Config>& stages,
+                      RingCursor<Config::stages>& ring, int count, int first_row, int warpgroup) {
+  int previous = -1;
+  await_turn<Config>(warpgroup);
+  for (int i = 0; i < count; ++i) {
+    hopper::mbarrier_wait(stages.full(ring.stage), ring.parity);
+    multiply_stage<Config>(sums, stages, ring.stage, first_row, i > 0);
+    // Keep this stage's products running and give back the stage before, whose reads are over.
+    hopper::wgmma_wait<1>();
+    if (previous >= 0) release<Config>(stages.empty(previous));
+    previous = ring.stage;
+    ring.advance();
+  }
+  pass_turn<Config>(warpgroup);
+  hopper::wgmma_wait<0>();
+  keep<Config>(sums);
+  if (previous >= 0) release<Config>(stages.empty(previous));
+}
+
+// The same with each stage's products, 128 of K, added to `sums` in fp32. The other warpgroup multiplies
+// meanwhile.
+template <class Config>
+WF_ATOM void multiply_promoted(Accumulators<Config>& sums, const Stages<Config>& stages,
+                               RingCursor<Config::stages>& ring, int count, int first_row) {
+  Accumulators<Config> products;
+  clear<Config>(sums);
+  for (int i = 0; i < count; ++i) {
+    hopper::mbarrier_wait(stages.full(ring.stage), ring.parity);
+    multiply_stage<Config>(products, stages, ring.stage, first_row, false);
+    hopper::wgmma_wait<0>();
+    keep<Config>(products);
+    release<Config>(stages.empty(ring.stage));
+    WF_UNROLL
+    for (int r = 0; r < Config::row_blocks; ++r) WF_UNROLL
+    for (int j = 0; j < Config::Product::accumulators; ++j) sums[r][j] += products[r][j];
+    ring.advance();
+  }
+}
+
 // A math warpgroup: multiplies and stores its tiles.
 template <class Config>
-WF_ATOM void consume(const Stages<Config>& stages, Epilogue<Config>& epilogue, Shape shape) {
+WF_ATOM void consume(const Stages<Config>& stages, Epilogue<Config>& epilogue, char* workspace) {
   const int warpgroup = epilogue.warpgroup;
-  const int stages_of_tile = (shape.k + Config::tile_k - 1) / Config::tile_k;
   const int first_row = Config::ping_pong ? 0 : warpgroup * Config::warpgroup_m;
+  const Partials<Config> partials{workspace, 1 + warpgroup};
   RingCursor<Config::stages> ring;
-  TileWalk<Config> tile(shape);
-  if (Config::ping_pong && warpgroup == 1) {
-    tile.advance();
-    ring.advance(stages_of_tile);
-    pass_turn<Config>(warpgroup);
-  }
-  for (; !tile.done(); tile.advance(Config::math_warpgroups / Config::owners)) {
-    const int row = tile.row() + first_row, column = tile.column();
-    epilogue.begin(row, column);
-    Accumulators<Config> accumulators;
-    if (shape.k == 0) {
-      WF_UNROLL
-      for (int r = 0; r < Config::row_blocks; ++r) WF_UNROLL
-      for (int i = 0; i < Config::Product::accumulators; ++i) accumulators[r][i] = 0;
+  bool mine = !Config::ping_pong || warpgroup == 0;
+  if (!mine) pass_turn<Config>(warpgroup);
+  for (TileWalk<Config> tile(epilogue.shape); !tile.done(); tile.advance()) {
+    const int count = tile.loads_end() - tile.first_step();
+    if (mine) {
+      const bool finishes = !Config::split || tile.first_step() == 0;
+      const int row = tile.row() + first_row, column = tile.column(), batch = tile.batch();
+      if (finishes) epilogue.begin(row, column, batch);
+      Accumulators<Config> sums;
+      if constexpr (Config::promoted) {
+        multiply_promoted<Config>(sums, stages, ring, count, first_row);
+      } else {
+        if (count == 0) clear<Config>(sums);
+        multiply<Config>(sums, stages, ring, count, first_row, warpgroup);
+      }
+      if constexpr (Config::split) {
+        if (!finishes)
+          partials.give(sums);
+        else if (tile.last_step() < tile.steps)
+          partials.collect(sums, tile);
+      }
+      if (finishes) epilogue.store(sums, row, column, batch);
+    } else {
+      ring.advance(count);
     }
-    int previous = -1;
-    await_turn<Config>(warpgroup);
-    for (int k = 0; k < shape.k; k += Config::tile_k) {
-      hopper::mbarrier_wait(stages.full(ring.stage), ring.parity);
-      multiply_stage<Config>(accumulators, stages, ring.stage, first_row, k > 0);
-      // Keep this stage's products running and give back the stage before, whose reads are over.
-      hopper::wgmma_wait<1>();
-      if (previous >= 0) release<Config>(stages.empty(previous));
-      previous = ring.stage;
-      ring.advance();
-    }
-    pass_turn<Config>(warpgroup);
-    hopper::wgmma_wait<0>();
-    keep<Config>(accumulators);
-    if (previous >= 0) release<Config>(stages.empty(previous));
-    epilogue.store(accumulators, row, column);
-    if (Config::ping_pong) ring.advance(stages_of_tile);
+    if (Config::ping_pong) mine = !mine;
   }
   if (epilogue.leader()) hopper::bulk_wait_read<0>();  // shared memory outlives the stores
 }
@@ -150,10 +209,10 @@ template <class Config>
 WF_KERNEL(Config::threads)
 gemm_kernel(WF_PARAM hopper::TensorMap map_a, WF_PARAM hopper::TensorMap map_b,
             WF_PARAM hopper::TensorMap map_c, WF_PARAM hopper::TensorMap map_d,
-            Output<typename Config::Output> output, Scaling scaling, int k) {
+            Output<typename Config::Output> output, WF_PARAM Scaling scaling, Shape shape,
+            BatchSteps batch_step, char* workspace) {
   const uint32_t shared = hopper::dynamic_shared();
   const Stages<Config> stages{shared};
-  const Shape shape{output.m, output.n, k};
   const int warpgroup = hopper::warpgroup_id();
   if (hopper::thread_id() == 0) {
     constexpr uint32_t c_full = Config::offsets().c_full;
@@ -175,13 +234,16 @@ gemm_kernel(WF_PARAM hopper::TensorMap map_a, WF_PARAM hopper::TensorMap map_b,
     hopper::cluster_wait();
   }
 
+  // What came before on the stream may still run until here; what comes after may start to set itself up.
+  hopper::grid_dependency_wait();
+  hopper::grid_dependency_launch();
   if (warpgroup == Config::math_warpgroups) {
     hopper::registers_decrease<Config::producer_registers>();
-    if (hopper::thread_id() % 128 == 0) produce<Config>(stages, map_a, map_b, shape);
+    if (hopper::thread_id() % 128 == 0) produce<Config>(stages, map_a, map_b, shape, batch_step);
   } else {
     hopper::registers_increase<Config::math_registers>();
-    Epilogue<Config> epilogue{map_c, map_d, output, scaling, shared, warpgroup};
-    consume<Config>(stages, epilogue, shape);
+    Epilogue<Config> epilogue{map_c, map_d, output, scaling, shape, batch_step.c, shared, warpgroup};
+    consume<Config>(stages, epilogue, workspace);
   }
   // The other blocks write into this block's memory and arrive at its barriers until here.
   if constexpr (Config::cluster > 1) {

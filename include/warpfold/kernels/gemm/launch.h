@@ -3,45 +3,95 @@
 
 #include <algorithm>
 
-#include "warpfold/kernels/gemm/gemm.h"
 #include "warpfold/kernels/gemm/kernel.h"
 
 namespace warpfold::kernels::gemm {
 inline namespace WF_TARGET {
 
-// Launches a problem that can_run accepts, with M, N > 0, on `blocks` blocks (a multiple of the cluster).
+// The tensor map (batches, rows, width) of an operand, whose boxes are one span of `box_rows` rows of `Tile`.
+template <class Tile>
+Result<hopper::TensorMap> matrix_map(const void* data, int64_t rows, int64_t width, const Operand& o,
+                                     int64_t batches, int box_rows) {
+  // The stride of a single row or batch has no meaning and may be anything; the tensor map wants a legal one.
+  constexpr int unit = 16 / int(sizeof(typename Tile::Element));
+  const bool one = batches == 1 || o.batch_stride == 0;
+  auto map = Tile::map(rows, width, rows == 1 ? (width + unit - 1) / unit * unit : o.stride, box_rows);
+  map.rank = 3;
+  map.size[2] = one ? 1 : batches;
+  map.stride[2] = one ? unit : o.batch_stride;
+  return hopper::make_tensor_map(static_cast<const typename Tile::Element*>(data), map);
+}
+
+// The map of B (2N, K) of a gated product: (batches, N / 8 groups, gate and up, 8 rows, K).
+template <class Tile>
+Result<hopper::TensorMap> gated_map(const Problem& p) {
+  const bool interleaved = p.gate == Gate::interleaved, one = p.batches == 1 || p.b.batch_stride == 0;
+  auto map = Tile::map(8, p.k, interleaved ? 2 * p.b.stride : p.b.stride, 8);
+  map.rank = 5;
+  map.size[2] = 2;
+  map.stride[2] = interleaved ? p.b.stride : p.n * p.b.stride;
+  map.box[2] = 2;
+  map.size[3] = p.n / 8;
+  map.stride[3] = 8 * map.stride[1];
+  map.box[3] = Tile::rows / 16;
+  map.size[4] = one ? 1 : p.batches;
+  map.stride[4] = one ? 16 / int(sizeof(typename Tile::Element)) : p.b.batch_stride;
+  return hopper::make_tensor_map(static_cast<const typename Tile::Element*>(p.b.data), map);
+}
+
+// Launches a problem that can_run accepts, with D row-major and nothing empty, on `blocks` blocks (a multiple of
+// the cluster).
 template <class Config>
 Status launch(const Problem& p, int blocks, void* stream) {
-  using Element = typename Config::Element;
   using Result = typename Config::Output;
-  const auto map = [](const auto* data, int64_t rows, int64_t width, int64_t stride, auto tile,
-                      int box_rows) {
-    // The stride of a single row has no meaning and may be anything; the tensor map wants a legal one.
-    const int64_t legal = rows == 1 ? (width + 15) / 16 * 16 : stride;
-    return hopper::make_tensor_map(data, tile.map(rows, width, legal, box_rows));
-  };
   const bool with_products = p.alpha != 0 && p.k > 0, with_c = p.beta != 0;
-  const Output<Result> output{static_cast<Result*>(p.d), p.d_stride, int(p.m), int(p.n)};
-  WF_TRY(const hopper::TensorMap d, map(output.d, p.m, std::max(output.tail(), 16 / int(sizeof(Result))),
-                                        p.d_stride, typename Config::Box{}, 64));
+  const int columns = Config::columns_per_output * int(p.n);  // of the product
+  const Output<Result> output{static_cast<Result*>(p.d), p.d_stride, p.d_batch_stride, int(p.m), int(p.n)};
+  WF_TRY(const hopper::TensorMap d,
+         matrix_map<typename Config::Box>(p.d, p.m, std::max(output.tail(), 16 / int(sizeof(Result))),
+                                          {p.d, p.d_stride, p.d_batch_stride}, p.batches, Config::Box::rows));
   // Operands that are not read have no legal map; D's stands in.
   hopper::TensorMap a = d, b = d, c = d;
+  const Operand& left = Config::swapped ? p.b : p.a;
+  const Operand& right = Config::swapped ? p.a : p.b;
+  const int m = Config::swapped ? int(p.n) : int(p.m), n = Config::swapped ? int(p.m) : columns;
   if (with_products) {
-    WF_TRY(a, map(static_cast<const Element*>(p.a.data), p.m, p.k, p.a.stride, typename Config::ATile{},
-                  Config::tile_m));
-    WF_TRY(b, map(static_cast<const Element*>(p.b.data), p.n, p.k, p.b.stride, typename Config::BTile{},
-                  Config::b_share));
+    using A = typename Config::ATile;
+    using B = typename Config::BTile;
+    constexpr bool a_by_rows = Config::major_a == hopper::Major::k, b_by_rows = Config::major_b == hopper::Major::k;
+    WF_TRY(a, matrix_map<A>(left.data, a_by_rows ? m : p.k, a_by_rows ? p.k : m, left, p.batches, A::rows));
+    if constexpr (Config::gated) {
+      WF_TRY(b, gated_map<B>(p));
+    } else {
+      WF_TRY(b, matrix_map<B>(right.data, b_by_rows ? n : p.k, b_by_rows ? p.k : n, right, p.batches,
+                              b_by_rows ? Config::b_share : B::rows));
+    }
   }
   if (with_c) {
-    WF_TRY(c, map(static_cast<const Result*>(p.c.data), p.m, p.n, p.c.stride, typename Config::Box{}, 64));
+    WF_TRY(c, matrix_map<typename Config::Box>(p.c.data, p.m, p.n, p.c, p.batches, Config::Box::rows));
   }
-  return hopper::launch({.blocks = blocks,
-                         .threads = Config::threads,
-                         .shared_bytes = Config::shared_bytes,
-                         .cluster = Config::cluster,
-                         .stream = stream},
-                        gemm_kernel<Config>, a, b, c, d, output,
-                        Scaling{p.alpha, p.beta, p.row_scale, p.column_scale}, with_products ? int(p.k) : 0);
+  const Vector by_row{with_products ? p.row_scale : nullptr, p.one_row_scale ? 0 : 1};
+  const Vector by_column{with_products ? p.column_scale : nullptr, p.one_column_scale ? 0 : 1};
+  const Vector row_bias{p.row_bias, 1}, bias{p.bias, 1};
+  // Without products alpha may be infinite and the scales anything: 0 times them is to be 0.
+  const float alpha = with_products ? p.alpha : 0;
+  Scaling scaling{alpha, p.beta, by_row, by_column, row_bias, bias, p.activation, 1, 0};
+  if (Config::swapped) scaling = {alpha, p.beta, by_column, by_row, bias, row_bias, p.activation, 1, 0};
+  if (Config::gated) {
+    scaling.gate_step = p.gate == Gate::interleaved ? 2 : 1;
+    scaling.up = p.gate == Gate::interleaved ? 1 : int(p.n);
+  }
+  return hopper::launch(
+      {.blocks = blocks,
+       .threads = Config::threads,
+       .shared_bytes = Config::shared_bytes,
+       .cluster = Config::cluster,
+       .stream = stream,
+       .overlap_previous = true},
+      gemm_kernel<Config>, a, b, c, d, output, scaling,
+      Shape{m, n, with_products ? int(p.k) : 0, int(p.batches)},
+      BatchSteps{left.batch_stride != 0, right.batch_stride != 0, p.c.batch_stride != 0},
+      static_cast<char*>(p.workspace));
 }
 
 }  // namespace WF_TARGET

@@ -1,0 +1,68 @@
+// Partial tiles: how the blocks that share a tile of a split product add it up.
+//
+// The workspace holds a flag and a slot for each block; register i of thread t of a warpgroup lies at element
+// i * 128 + t of the slot. A block has at most one partial tile: the first that it works on. It writes the
+// slot, then raises its flag; the finishing block waits for the flag, adds the slot and lowers the flag again,
+// so that all flags are 0 after the launch as they were before.
+#pragma once
+
+#include "warpfold/kernels/gemm/raster.h"
+
+namespace warpfold::kernels::gemm {
+
+// Bytes of flags in front of the slots, the same for all launches: one with fewer blocks must not leave its sums where
+// the next has flags.
+inline constexpr int64_t flag_bytes = 4096;
+inline constexpr int max_split_blocks = int(flag_bytes) / 4;
+
+inline namespace WF_TARGET {
+
+template <class Config>
+using Accumulators = typename Config::Product::Accumulator[Config::row_blocks][Config::Product::accumulators];
+
+template <class Config>
+struct Partials {
+  using Sum = typename Config::Product::Accumulator;
+  char* workspace;
+  int named_barrier;  // of the warpgroup
+
+  WF_ATOM int* flag(int block) const { return reinterpret_cast<int*>(workspace) + block; }
+  WF_ATOM Sum* slot(int block) const {
+    return reinterpret_cast<Sum*>(workspace + flag_bytes +
+                                  int64_t{block} * Config::slot_bytes) +
+           hopper::thread_id() % 128;
+  }
+  WF_ATOM bool leader() const { return hopper::thread_id() % 128 == 0; }
+
+  // Hands the sums to the block that finishes the tile.
+  WF_ATOM void give(const Accumulators<Config>& sums) const {
+    Sum* const to = slot(hopper::block_id());
+    WF_UNROLL
+    for (int r = 0; r < Config::row_blocks; ++r) WF_UNROLL
+    for (int i = 0; i < Config::Product::accumulators; ++i)
+      hopper::store_global(to + (r * Config::Product::accumulators + i) * 128, sums[r][i]);
+    hopper::named_sync(named_barrier, 128);
+    if (leader()) hopper::store_release(flag(hopper::block_id()), 1);
+  }
+  // Adds what other blocks have of the walk's tile, whose steps from 0 this block has summed.
+  WF_ATOM void collect(Accumulators<Config>& sums, const TileWalk<Config>& walk) const {
+    const int end = (walk.index + 1) * walk.steps;
+    int reached = walk.last;  // the line's steps before it are summed
+    for (int block = hopper::block_id() - 1; reached < end; --block) {
+      if (leader())
+        while (hopper::load_acquire(flag(block)) == 0) {
+        }
+      hopper::named_sync(named_barrier, 128);
+      const Sum* const from = slot(block);
+      WF_UNROLL
+      for (int r = 0; r < Config::row_blocks; ++r) WF_UNROLL
+      for (int i = 0; i < Config::Product::accumulators; ++i)
+        sums[r][i] += hopper::load_global(from + (r * Config::Product::accumulators + i) * 128);
+      if (leader()) hopper::store_global(flag(block), 0);
+      reached = walk.piece(hopper::grid_blocks() - block);
+    }
+  }
+};
+
+}  // namespace WF_TARGET
+}  // namespace warpfold::kernels::gemm

@@ -1,0 +1,127 @@
+// Which tile a product gets: the one that a model of the chip expects to be fastest.
+//
+// Cycles of a block, at the clock that the chip holds under load:
+//
+//   step     what a stage takes: the slowest of its WGMMAs, its bytes from L2 and its share of the bytes from memory
+//   whole    waves * steps of a tile * step            blocks take whole tiles; the last wave may be short
+//   split    steps of all tiles / blocks * step        blocks take equal shares of the steps, and
+//            + exchange of the partial tiles           write and read them
+//   ends     launch and first stage, and the last tile's way out
+//
+// Figures of one H200: bench/results and docs/notes. `warpfold bench gemm` prints what the model expects beside what it
+// measures.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "normalise.h"
+#include "warpfold/kernels/gemm/partial.h"
+
+namespace warpfold::kernels::gemm {
+namespace {
+
+constexpr double clock_mhz = 1600;
+constexpr double memory_bytes = 4.1e6 / clock_mhz;  // a cycle, from memory to all multiprocessors
+constexpr double l2_bytes = 64;                     // a cycle, from L2 to one multiprocessor
+constexpr double ends = 4500;                       // launch, first stage, last store
+constexpr double exchange_latency = 1800;           // of a partial tile: written, seen, read
+constexpr double exchange_bytes = 20;               // a cycle, of one block
+
+int64_t over(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+// The product as a tile sees it.
+struct Grid {
+  int64_t rows, columns, steps, blocks;
+  int64_t tiles() const { return rows * columns; }
+};
+
+template <class Tile>
+Grid grid_of(const Problem& p, int multiprocessors) {
+  const int64_t n = p.gate == Gate::none ? p.n : 2 * p.n;
+  const int64_t m = Tile::swapped ? n : p.m, across = Tile::swapped ? p.m : n;
+  const int64_t tile_k = 128 / info(p.type).block_bytes;
+  Grid g;
+  g.rows = over(m, Tile::tile_m * Tile::cluster) * p.batches;
+  g.columns = over(across, Tile::tile_n);
+  g.steps = p.alpha != 0 ? std::max<int64_t>(1, over(p.k, tile_k)) : 1;
+  const int64_t work = Tile::split ? g.tiles() * g.steps : g.tiles();
+  const int limit = Tile::split ? std::min(multiprocessors, max_split_blocks) : multiprocessors / Tile::cluster;
+  g.blocks = std::min<int64_t>(work, limit) * Tile::cluster;
+  return g;
+}
+
+template <class Tile>
+double cycles_of(const Problem& p, const Grid& g) {
+  const double element = double(info(p.type).block_bytes), tile_k = 128 / element;
+  // WGMMAs reach some 0.92 of their rate; promoted sums wait for each stage.
+  const double rate = (Tile::promoted ? 0.78 : 0.92) * 4096 / element;  // multiply-adds a cycle
+  const double products = double(Tile::tile_m) * Tile::tile_n * tile_k / rate;
+  const double from_l2 = (Tile::tile_m + double(Tile::tile_n) / Tile::cluster) * 128 / l2_bytes;
+  // What is read from memory once, spread over all steps of all blocks.
+  const double rows_of_b = double(p.gate == Gate::none ? p.n : 2 * p.n);
+  const double matrices = (double(p.m) * (p.a.batch_stride != 0 ? double(p.batches) : 1) +
+                           rows_of_b * (p.b.batch_stride != 0 ? double(p.batches) : 1)) *
+                          double(p.k) * element;
+  const double working = double(g.blocks);
+  const double from_memory = matrices / (double(g.tiles() * Tile::cluster * g.steps)) * working / memory_bytes;
+  const double step = std::max({products, from_l2, from_memory});
+  const double out = double(Tile::tile_m) * Tile::tile_n * double(info(p.output_type).block_bytes) / 48;
+  if (!Tile::split) return ends + out + double(over(g.tiles() * Tile::cluster, g.blocks) * g.steps) * step;
+  const double share = double(over(g.tiles() * g.steps, g.blocks));
+  const double partial_tiles =  // that the block with the most of them adds, one after the other
+      g.tiles() * g.steps % g.blocks == 0 && int64_t(share) % g.steps == 0 ? 0 : std::ceil(double(g.steps) / share);
+  const double exchange = exchange_latency + Tile::tile_m * Tile::tile_n * 4 / exchange_bytes;
+  return ends + out + share * step + partial_tiles * exchange;
+}
+
+template <class Tile>
+int64_t workspace_of(const Grid& g) {
+  return Tile::split ? flag_bytes + g.blocks * Tile::tile_m * Tile::tile_n * 4 : 0;
+}
+
+Plan plan_with(TileId id, const Problem& p, int multiprocessors) {
+  return with_tile(id, [&](auto t) {
+    using Tile = decltype(t);
+    const Grid g = grid_of<Tile>(p, multiprocessors);
+    return Plan{id, int(g.blocks), workspace_of<Tile>(g), cycles_of<Tile>(p, g) / clock_mhz};
+  });
+}
+
+// Split tiles count the steps of all tiles in 32 bits, and nothing is to be split without products.
+bool fits(TileId id, const Problem& p) {
+  return with_tile(id, [&](auto t) {
+    using Tile = decltype(t);
+    if (!Tile::split) return true;
+    const Grid g = grid_of<Tile>(p, 2);
+    return p.alpha != 0 && p.k > 0 && g.tiles() < (int64_t{1} << 30) / g.steps;
+  });
+}
+
+}  // namespace
+
+Result<Plan> plan(const Problem& problem, int multiprocessors, std::optional<TileId> tile, int64_t workspace_limit) {
+  WF_CHECK(can_run(problem));
+  if (multiprocessors < 2)
+    return fail(ErrorCode::kInvalidArgument,
+                fmt::format("gemm: {} multiprocessors, at least 2 are needed", multiprocessors));
+  if (is_empty(problem)) return Plan{};
+  const Problem p = normalised(problem);
+  const Kind kind = kind_of(p);
+  std::optional<Plan> best;
+  for (const TileId id : all_tiles) {
+    if ((tiles_of(kind) >> int(id) & 1) == 0 || !fits(id, p) || (tile && *tile != id)) continue;
+    const bool promoted = id == TileId::promoted_m128_n192;
+    if (!tile && is_fp8(p.type) && promoted == p.fast_accumulation) continue;
+    const Plan candidate = plan_with(id, p, multiprocessors);
+    if (candidate.workspace_bytes > workspace_limit && !tile) continue;
+    if (!best || candidate.microseconds < best->microseconds) best = candidate;
+  }
+  if (!best)
+    return fail(ErrorCode::kUnsupported,
+                fmt::format("gemm: tile {} is not compiled for this product",
+                            with_tile(*tile, [](auto t) { return t.name; })));
+  return *best;
+}
+
+}  // namespace warpfold::kernels::gemm

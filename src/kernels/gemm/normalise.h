@@ -1,0 +1,20 @@
+// What planning and running share on the host.
+#pragma once
+
+#include "warpfold/kernels/gemm/tiles.h"
+
+namespace warpfold::kernels::gemm {
+
+// The problem with D row-major: D^T = B A^T has the roles of A and B, rows and columns exchanged.
+Problem normalised(Problem p);
+
+// The kind of kernel for a problem that is normalised and that can_run accepts.
+Kind kind_of(const Problem& p);
+
+// Nothing to do.
+bool is_empty(const Problem& p);
+
+// Can the plan be launched with the problem's workspace?
+Status check_plan(const Problem& p, const Plan& plan);
+
+}  // namespace warpfold::kernels::gemm

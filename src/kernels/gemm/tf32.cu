@@ -1,0 +1,13 @@
+#include "warpfold/hopper/hopper.h"
+// Before the kernel, which uses them:
+#include "warpfold/hopper/device/wgmma_tf32.h"
+
+#include "instances.h"
+
+namespace warpfold::kernels::gemm {
+// fp32 rounded to tf32 by TMA; D in fp32.
+std::vector<Instance> tf32_instances() {
+  std::vector<Instance> all = instances<hopper::tf32, hopper::tf32, float>();
+  return all;
+}
+}  // namespace warpfold::kernels::gemm
