@@ -6,14 +6,18 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <memory>
 #include <vector>
+
+#include "shared.h"
 
 namespace warpfold::hopper::emulator {
 
 using Time = uint32_t;
 using Clock = std::vector<Time>;  // what is known of each agent
-using SharedClock = std::shared_ptr<const Clock>;
+struct FrozenClock : Clock, Counted {
+  explicit FrozenClock(Clock c) : Clock(std::move(c)) {}
+};
+using SharedClock = Shared<const FrozenClock>;
 
 inline void join(Clock& into, const Clock& from) {
   Time* a = into.data();
@@ -70,9 +74,9 @@ class ClockJoiner {
     } else if (covers(*a, *b)) {
       both = a;
     } else {
-      auto joined = std::make_shared<Clock>(*a);
-      join(*joined, *b);
-      both = std::move(joined);
+      Clock joined = *a;
+      join(joined, *b);
+      both = share<const FrozenClock>(std::move(joined));
     }
     answer = {a, b, both};
     return both;
@@ -90,7 +94,7 @@ class Gather {
  public:
   void reset(size_t agents) {
     now_.assign(agents, 0);
-    last_.reset();
+    last_ = {};
   }
   void add(const SharedClock& base) {
     if (base == last_) return;
@@ -98,7 +102,7 @@ class Gather {
     last_ = base;
   }
   void add(Epoch e) { now_[e.agent] = std::max(now_[e.agent], e.time); }
-  SharedClock freeze() const { return std::make_shared<Clock>(now_); }
+  SharedClock freeze() const { return share<const FrozenClock>(now_); }
 
  private:
   Clock now_;
@@ -118,7 +122,7 @@ struct Gathered {
     ordered.add(e);
     if (publishes) published.add(e);
   }
-  Knowledge freeze() const { return {ordered.freeze(), publishes ? published.freeze() : nullptr}; }
+  Knowledge freeze() const { return {ordered.freeze(), publishes ? published.freeze() : SharedClock()}; }
 };
 
 }  // namespace warpfold::hopper::emulator
