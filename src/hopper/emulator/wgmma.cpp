@@ -240,8 +240,9 @@ void wgmma(const Product& product, uint32_t* registers, const uint32_t* a_regist
   Warpgroup& wg = c.warpgroup(index);
   const uint64_t position = s.issued - wg.executed;
   if (position == wg.queue.size()) {
-    if (!hw::wgmma_has_n(product.n, is_integer(product.a)))
-      c.fail("WGMMA: there is no instruction with N = " + std::to_string(product.n));
+    const int n = product.n;
+    if (!hw::wgmma_has_n(n, is_integer(product.a)))
+      c.fail([=] { return "WGMMA: there is no instruction with N = " + std::to_string(n); });
     PendingProduct& fresh = wg.queue.emplace_back();
     fresh.product = product;
     fresh.rank = c.own_rank();
@@ -250,8 +251,10 @@ void wgmma(const Product& product, uint32_t* registers, const uint32_t* a_regist
   }
   PendingProduct& q = wg.queue[position];
   if (!(q.product == product))
-    c.fail("the threads of a warpgroup issue different WGMMAs: " + c.name_of_thread(c.running()) +
-           " differs from the first in type, N, descriptors or flags");
+    c.fail([&c] {
+      return "the threads of a warpgroup issue different WGMMAs: " + c.name_of_thread(c.running()) +
+             " differs from the first in type, N, descriptors or flags";
+    });
   // Operands must be visible to every thread that issues: the product knows what all of them know.
   if (s.base != q.base && s.base != q.seen) {
     q.seen = s.base;
@@ -274,11 +277,11 @@ void wgmma(const Product& product, uint32_t* registers, const uint32_t* a_regist
                              [&](const auto& f) { return f.registers == registers; });
   if (flight == s.in_flight.end()) {
     if (!s.fenced)
-      c.fail(c.name_of_thread(c.running()) +
-             " issues a WGMMA on registers that it has touched, without wgmma_fence");
-    if (!q.accumulators) {
-      q.accumulators = share<Accumulators>(uint32_t(product.n));
-    }
+      c.fail([&c] {
+        return c.name_of_thread(c.running()) +
+               " issues a WGMMA on registers that it has touched, without wgmma_fence";
+      });
+    if (!q.accumulators) q.accumulators = share<Accumulators>(uint32_t(product.n));
     if (product.accumulate)
       each_register(t, uint32_t(product.n),
                     [&](uint32_t i, uint32_t word) { q.accumulators->tile[word] = registers[i]; });
@@ -301,6 +304,13 @@ void wgmma_commit() {
   t.product_groups.push_back(t.issued);
 }
 
+[[noreturn, gnu::noinline]] static void fail_changed(Cluster& c, const Thread::InFlight& f) {
+  uint32_t i = 0;
+  while (f.registers[i] == in_flight_bits) ++i;
+  c.fail(c.name_of_thread(c.running()) + " changed accumulator " + std::to_string(i) +
+         " of a WGMMA before wgmma_wait");
+}
+
 void wgmma_wait(uint32_t pending) {
   Cluster& c = cluster();
   c.maybe_yield();
@@ -319,18 +329,17 @@ void wgmma_wait(uint32_t pending) {
   std::erase_if(s.register_operands, [&](const Thread::RegisterOperand& r) {
     if (r.product > target) return false;
     if (!std::equal(r.value, r.value + 4, r.registers))
-      c.fail(c.name_of_thread(c.running()) + " changed a register operand of a WGMMA before wgmma_wait");
+      c.fail([&c] {
+        return c.name_of_thread(c.running()) + " changed a register operand of a WGMMA before wgmma_wait";
+      });
     return true;
   });
   std::erase_if(s.in_flight, [&](const Thread::InFlight& f) {
     if (f.last > target) return false;
     const uint32_t n = f.accumulators->n;
-    if (const auto i = uint32_t(std::find_if(f.registers, f.registers + n / 2,
-                                             [](uint32_t bits) { return bits != in_flight_bits; }) -
-                                f.registers);
-        i < n / 2)
-      c.fail(c.name_of_thread(c.running()) + " changed accumulator " + std::to_string(i) +
-             " of a WGMMA before wgmma_wait");
+    uint32_t changed = 0;
+    for (uint32_t i = 0; i < n / 2; ++i) changed |= f.registers[i] ^ in_flight_bits;
+    if (changed != 0) fail_changed(c, f);
     const uint32_t* tile = f.accumulators->tile.data();
     each_register(t, n, [&](uint32_t i, uint32_t word) { f.registers[i] = tile[word]; });
     return true;
