@@ -59,6 +59,16 @@ struct Access {
   }
 };
 
+// Writes that one access has been found to be ordered after; a tile has few writers.
+class Passed {
+ public:
+  bool has(const Epoch& e) const { return epochs_[e.agent % 8] == e; }
+  void add(const Epoch& e) { epochs_[e.agent % 8] = e; }
+
+ private:
+  Epoch epochs_[8] = {};
+};
+
 // Joins shared clocks. Threads that knew the same and learn the same ask one after another, so recent answers
 // are kept: that saves the work and keeps their clocks one object.
 class ClockJoiner {

@@ -367,12 +367,12 @@ class Cluster {
       *cell = {a.self, {}};
     }
   }
-  void check_unit_async_read(uint32_t rank, uint32_t address, const Access& a, Epoch& passed) {
+  void check_unit_async_read(uint32_t rank, uint32_t address, const Access& a, Passed& passed) {
     if (!check_races_) return;
-    Shadow::Cell* cell = blocks_[rank].shadow.whole(address);
-    if (cell != nullptr && cell->write == passed) return cell->add_read(a.self);
-    check_async_read(rank, address, a);
-    if (cell != nullptr) passed = cell->write;
+    Shadow& shadow = blocks_[rank].shadow;
+    if (Shadow::Cell* cell = shadow.whole(address); cell != nullptr && passed.has(cell->write))
+      return cell->add_read(a.self);
+    check_parts_async_read(rank, address, a, passed);
   }
   void check_global(const void* p, uint64_t bytes, GlobalMemory::Use use, const char* what);
 
@@ -396,7 +396,7 @@ class Cluster {
   std::string name_of_warp(uint32_t thread) const;
 
  private:
-  void check_async_read(uint32_t rank, uint32_t address, const Access& a);
+  void check_parts_async_read(uint32_t rank, uint32_t address, const Access& a, Passed& passed);
   static Fiber& thread_main(void* argument);
   void run_warp(uint32_t position);
   Fiber& next_fiber();

@@ -157,7 +157,7 @@ struct Store final : AsyncOp {
     if (!read) {
       data.resize(size_t(box.rows) * box.row_bytes);
       const Access access{base.get(), self, parent};
-      Epoch passed;
+      Passed passed;
       for (uint32_t i = 0; i < box.rows; ++i)
         for (uint32_t u = 0; u < box.row_bytes; u += 16) {
           const uint32_t a = swizzled_address(shared + i * box.row_bytes + u, box.map.shape.swizzle);

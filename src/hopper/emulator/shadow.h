@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "clock.h"
@@ -70,8 +71,13 @@ class Shadow {
     if (bytes == f.step) return cells(address / 16)[address % 16 / bytes].read_by(a, conflict_);
     return read_parts(address / 16, address % 16, bytes, a);
   }
+  const Epoch* read(Cell& cell, const Access& a) { return cell.read_by(a, conflict_); }
   // The cell of a whole unit, null where the unit has several.
   Cell* whole(uint32_t address) { return forms_[address / 16].step == 16 ? &cells_[address / 16] : nullptr; }
+  // The cells of a unit.
+  std::span<Cell> all(uint32_t address) {
+    return {cells(address / 16), size_t(16) / forms_[address / 16].step};
+  }
   // f(epoch of the last write) for each part of the unit that the bytes touch, until it returns false.
   template <class F>
   void writers(uint32_t address, uint32_t bytes, F f) {

@@ -149,7 +149,7 @@ struct Reader {
   Cluster& c;
   uint32_t rank;
   Access access;
-  Epoch passed = {};
+  Passed passed = {};
   void unit(uint32_t address, uint8_t* to) {
     const uint8_t* from = c.at(rank, address, 16, 16, "WGMMA operand");
     c.check_unit_async_read(rank, address, access, passed);
