@@ -70,7 +70,8 @@ constexpr DType dtype() {
     return DType::kI32;
 }
 
-// A row-major matrix with rows on multiples of 16 bytes, padding, a guard row before and a tile's rows behind, all poison.
+// A row-major matrix with rows on multiples of 16 bytes, padding, a guard row before and a tile's rows
+// behind, all poison.
 template <class T>
 struct Matrix {
   static constexpr int unit = 16 / int(sizeof(T)), guard = 256;
@@ -133,13 +134,13 @@ std::string check(const Case& c, uint64_t seed, double& ms) {
   const Status launched = launch<Config>(p, c.blocks, nullptr);
   ms += std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
   if (!launched) return launched.error().message;
-  // A B^T: exact in double, and fast enough for many schedules.
-  std::vector<double> product(size_t(c.m) * size_t(c.n)), b_columns(size_t(c.k) * size_t(c.n));
+  // A B^T. Sums of at most 127^2 k < 2^24 are exact in fp32, too, which is fast enough for many schedules.
+  std::vector<float> product(size_t(c.m) * size_t(c.n)), b_columns(size_t(c.k) * size_t(c.n));
   for (int j = 0; j < c.n; ++j)
-    for (int k = 0; k < c.k; ++k) b_columns[size_t(k * c.n + j)] = to_double(b.at(j, k));
+    for (int k = 0; k < c.k; ++k) b_columns[size_t(k * c.n + j)] = float(to_double(b.at(j, k)));
   for (int i = 0; i < c.m; ++i)
     for (int k = 0; k < c.k; ++k) {
-      const double x = to_double(a.at(i, k));
+      const auto x = float(to_double(a.at(i, k)));
       for (int j = 0; j < c.n; ++j) product[size_t(i * c.n + j)] += x * b_columns[size_t(k * c.n + j)];
     }
   for (int i = -1; i < c.m + d.guard; ++i)
@@ -147,8 +148,8 @@ std::string check(const Case& c, uint64_t seed, double& ms) {
       const bool inside = i >= 0 && i < c.m && j < c.n;
       Out want = poison<Out>();
       if (inside) {
-        double sum =
-            c.alpha * double(row[size_t(i)]) * double(column[size_t(j)]) * product[size_t(i * c.n + j)];
+        double sum = c.alpha * double(row[size_t(i)]) * double(column[size_t(j)]) *
+                     double(product[size_t(i * c.n + j)]);
         if (c.beta != 0) sum += c.beta * to_double(source.at(i, j));
         want = from_double<Out>(sum);
       }
