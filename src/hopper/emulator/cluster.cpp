@@ -158,7 +158,7 @@ void Cluster::suspend() {
 
 bool Cluster::step() {
   current_ = this;
-  if (steps_++ % 256 == 0) redraw_speeds();
+  if (steps_++ % 1024 == 0) redraw_speeds();
   const uint32_t engines = engines_ready();
   if (engines == 0 && ready_.empty()) return false;
   if (engines == 0 || (!ready_.empty() && random_.below(1024) < engine_drag_)) {

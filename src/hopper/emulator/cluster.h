@@ -99,11 +99,11 @@ struct Waiting {
 
 struct Warp {
   uint32_t runnable = 0;  // mask of lanes
-  bool listed = false;    // among those that the scheduler picks from
+  bool listed = false;    // in Cluster::ready_; every warp with runnable lanes is
   // A warp-wide instruction: all 32 lanes meet, the last one acts for all.
   uint32_t arrived = 0;
   uint32_t waiting = 0;  // mask of lanes
-  Waiting waits_for;     // where all of them wait
+  Waiting waits_for;     // after all have met, at a barrier
   const char* atom = "";
   uint64_t in[32] = {}, out[32] = {};
   void* data[32] = {};
@@ -409,8 +409,7 @@ class Cluster {
   void wake(uint32_t warp, uint32_t lanes) {
     Warp& w = warps_[warp];
     w.runnable |= lanes;
-    if (std::exchange(w.listed, true)) return;
-    ready_.push_back(warp);
+    if (w.runnable != 0 && !std::exchange(w.listed, true)) ready_.push_back(warp);
   }
   uint32_t engines_ready() const;
   void step_engine(uint32_t pick);
@@ -449,9 +448,9 @@ class Cluster {
   std::vector<uint32_t> ready_;  // warps with runnable lanes
   Fiber scheduler_;
   uint32_t running_ = 0, live_ = 0;
-  uint32_t turn_first_ = 0,
-           turn_ = 0;  // lanes still to run in this turn of a warp, as a mask from lane turn_first_
-  uint32_t until_yield_ = 1;
+  // The turn of the running thread's warp: the lanes that have still to run, as a mask from lane turn_first_.
+  uint32_t turn_first_ = 0, turn_ = 0;
+  uint32_t until_yield_ = 1;  // atoms
   std::string fiber_failure_;
   // Chance, of 1024, that a pick of this warp is thrown back, and that a warp goes before an engine: skewed
   // speeds reach schedules that uniform picking never would.

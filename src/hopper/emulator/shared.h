@@ -8,6 +8,9 @@
 namespace warpfold::hopper::emulator {
 
 struct Counted {
+  Counted() = default;
+  Counted(const Counted&) = delete;
+  Counted& operator=(const Counted&) = delete;
   mutable uint32_t users = 0;
 };
 
