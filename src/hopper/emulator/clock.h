@@ -6,14 +6,18 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <memory>
 #include <vector>
+
+#include "shared.h"
 
 namespace warpfold::hopper::emulator {
 
 using Time = uint32_t;
 using Clock = std::vector<Time>;  // what is known of each agent
-using SharedClock = std::shared_ptr<const Clock>;
+struct FrozenClock : Clock, Counted {
+  explicit FrozenClock(Clock c) : Clock(std::move(c)) {}
+};
+using SharedClock = Shared<const FrozenClock>;
 
 inline void join(Clock& into, const Clock& from) {
   Time* a = into.data();
@@ -55,6 +59,16 @@ struct Access {
   }
 };
 
+// Writes that one access has been found to be ordered after; a tile has few writers.
+class Passed {
+ public:
+  bool has(const Epoch& e) const { return epochs_[e.agent % 8] == e; }
+  void add(const Epoch& e) { epochs_[e.agent % 8] = e; }
+
+ private:
+  Epoch epochs_[8] = {};
+};
+
 // Joins shared clocks. Threads that knew the same and learn the same ask one after another, so recent answers
 // are kept: that saves the work and keeps their clocks one object.
 class ClockJoiner {
@@ -70,9 +84,9 @@ class ClockJoiner {
     } else if (covers(*a, *b)) {
       both = a;
     } else {
-      auto joined = std::make_shared<Clock>(*a);
-      join(*joined, *b);
-      both = std::move(joined);
+      Clock joined = *a;
+      join(joined, *b);
+      both = share<const FrozenClock>(std::move(joined));
     }
     answer = {a, b, both};
     return both;
@@ -90,7 +104,7 @@ class Gather {
  public:
   void reset(size_t agents) {
     now_.assign(agents, 0);
-    last_.reset();
+    last_ = {};
   }
   void add(const SharedClock& base) {
     if (base == last_) return;
@@ -98,7 +112,7 @@ class Gather {
     last_ = base;
   }
   void add(Epoch e) { now_[e.agent] = std::max(now_[e.agent], e.time); }
-  SharedClock freeze() const { return std::make_shared<Clock>(now_); }
+  SharedClock freeze() const { return share<const FrozenClock>(now_); }
 
  private:
   Clock now_;
@@ -118,7 +132,7 @@ struct Gathered {
     ordered.add(e);
     if (publishes) published.add(e);
   }
-  Knowledge freeze() const { return {ordered.freeze(), publishes ? published.freeze() : nullptr}; }
+  Knowledge freeze() const { return {ordered.freeze(), publishes ? published.freeze() : SharedClock()}; }
 };
 
 }  // namespace warpfold::hopper::emulator

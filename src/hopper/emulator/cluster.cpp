@@ -3,6 +3,7 @@
 
 #include <bit>
 #include <cstring>
+#include <map>
 
 namespace warpfold::hopper::emulator {
 
@@ -10,7 +11,6 @@ thread_local const Identity* identity = nullptr;
 
 namespace {
 
-thread_local Cluster* running_cluster = nullptr;
 constexpr uint32_t copy_agents = 32;  // asynchronous copies take these names in turn
 
 struct Named {
@@ -42,8 +42,6 @@ std::string name_of_memory(uintptr_t address) {
   return "global memory";
 }
 
-Cluster& Cluster::current() { return *running_cluster; }
-
 Cluster::Cluster(const Launch& launch, uint32_t index, uint64_t seed, GlobalMemory& global,
                  const std::function<void()>& kernel)
     : index_(index),
@@ -55,10 +53,11 @@ Cluster::Cluster(const Launch& launch, uint32_t index, uint64_t seed, GlobalMemo
       random_(seed * 1000003 + index),
       global_(global),
       kernel_(kernel),
-      blocks_(size_t(launch.cluster)) {
-  const uint32_t count = threads_per_block_ * uint32_t(launch.cluster);
-  agents_ = count + (count + 127) / 128 + copy_agents;
-  const auto nothing = std::make_shared<const Clock>(agents_, 0);
+      blocks_(size_t(launch.cluster)),
+      count_(threads_per_block_ * uint32_t(launch.cluster)),
+      threads_(new Thread[count_]) {
+  agents_ = count_ + (count_ + 127) / 128 + copy_agents;
+  const auto nothing = share<const FrozenClock>(Clock(agents_, 0));
   for (Block& b : blocks_) {
     b.storage.reset(new uint8_t[shared_bytes_ + 1024]);
     const auto raw = reinterpret_cast<uintptr_t>(b.storage.get());
@@ -70,23 +69,21 @@ Cluster::Cluster(const Launch& launch, uint32_t index, uint64_t seed, GlobalMemo
     for (WarpBarrier& n : b.named) n.arriving.reset(agents_, ranks() > 1);
   }
   cluster_barrier_.arriving.reset(agents_, ranks() > 1);
-  cluster_barrier_.expected = count;
-  warps_.resize((count + 31) / 32);
+  cluster_barrier_.expected = count_;
+  warps_.resize(count_ / 32);
   // As compiled for one block of an SM: the most that 64 Ki registers allow.
   for (Warp& w : warps_) w.registers = std::min(256, 65536 / launch.threads / 8 * 8);
-  warpgroups_.resize((count + 127) / 128);
-  for (uint32_t t = 0; t < count; ++t) {
-    threads_.push_back(std::make_unique<Thread>());
-    Thread& thread = *threads_.back();
+  warpgroups_.resize((count_ + 127) / 128);
+  for (uint32_t t = 0; t < count_; ++t) {
+    Thread& thread = threads_[t];
     const auto rank = int(t / threads_per_block_);
     thread.identity = {int(t % threads_per_block_), int(index) * launch.cluster + rank, launch.blocks, rank,
                        launch.cluster};
     thread.base = thread.published = nothing;
-    thread.open_bulk = std::make_shared<BulkGroup>();
     thread.fiber.start(&Cluster::thread_main, this);
-    runnable_.push_back(t);
+    wake(t / 32, 1u << t % 32);
   }
-  live_ = count;
+  live_ = count_;
 }
 
 void Cluster::fail(const std::string& what) const {
@@ -94,18 +91,21 @@ void Cluster::fail(const std::string& what) const {
   throw Failure("emulator, " + where + ": " + what);
 }
 
-void Cluster::thread_main(Fiber&, void* argument) {
+Fiber& Cluster::thread_main(void* argument) {
   Cluster& c = *static_cast<Cluster*>(argument);
   try {
     c.kernel_();
     c.thread_exits();
   } catch (const Failure& e) {
     c.fiber_failure_ = e.what();
+    c.turn_ = 0;
   }
   c.progress();
-  c.self().run = Thread::Run::finished;
+  c.self().finished = true;
+  c.own_warp().runnable &= ~(1u << c.running_ % 32);
   --c.own_block().live_threads;
   --c.live_;
+  return c.next_fiber();
 }
 
 void Cluster::thread_exits() {
@@ -114,36 +114,60 @@ void Cluster::thread_exits() {
   if (!t.copies_in_flight.empty())
     fail(name_of_thread(running_) + " exits without waiting for its cp.async copies");
   const auto unread = [](const BulkGroup& g) { return !g.read_waited && (g.reading > 0 || !g.done.empty()); };
-  bool left = unread(*t.open_bulk);
+  bool left = t.open_bulk && unread(*t.open_bulk);
   for (const auto& g : t.bulk_groups) left = left || unread(*g);
   if (left)
     fail(name_of_thread(running_) +
          " exits without waiting (bulk_wait_read) until its TMA stores have read shared memory");
 }
 
-void Cluster::run_thread(uint32_t position) {
-  running_ = runnable_[position];
-  runnable_[position] = runnable_.back();
-  runnable_.pop_back();
-  Thread& t = *threads_[running_];
-  identity = &t.identity;
-  t.fiber.resume();
+// A warp's turn: its runnable lanes run one after another, each until it blocks or yields. They begin with
+// any of them, and in one turn of four some are left out, so that they drift apart.
+void Cluster::run_warp(uint32_t position) {
+  Warp& w = warps_[ready_[position]];
+  uint32_t lanes = w.runnable;
+  if (random_.below(4) == 0) {
+    const uint32_t some = lanes & random_.next();
+    if (some != 0) lanes = some;
+  }
+  turn_first_ = random_.below(32);
+  turn_ = std::rotr(lanes, int(turn_first_));
+  running_ = ready_[position] * 32;
+  scheduler_.switch_to(next_fiber());
   if (!fiber_failure_.empty()) throw Failure(fiber_failure_);
-  if (t.run == Thread::Run::runnable) runnable_.push_back(running_);
+  if (w.runnable != 0) return;
+  w.listed = false;
+  ready_[position] = ready_.back();
+  ready_.pop_back();
+}
+
+Fiber& Cluster::next_fiber() {
+  if (turn_ == 0) return scheduler_;
+  const auto lane = [&] { return (turn_first_ + uint32_t(std::countr_zero(turn_))) % 32; };
+  running_ = running_ / 32 * 32 + lane();
+  turn_ &= turn_ - 1;
+  if (turn_ != 0) threads_[running_ / 32 * 32 + lane()].fiber.prefetch();
+  identity = &self().identity;
+  return self().fiber;
+}
+
+void Cluster::suspend() {
+  Fiber& mine = self().fiber;
+  mine.switch_to(next_fiber());
 }
 
 bool Cluster::step() {
-  running_cluster = this;
-  if (steps_++ % 4096 == 0) redraw_speeds();
-  const uint32_t ready = engines_ready();
-  if (ready == 0 && runnable_.empty()) return false;
-  if (ready == 0 || (!runnable_.empty() && random_.below(1024) < 512 + engine_drag_ / 2)) {
-    auto pick = random_.below(uint32_t(runnable_.size()));
-    for (int tries = 0; tries < 16 && random_.below(1024) < warp_drag_[runnable_[pick] / 32]; ++tries)
-      pick = random_.below(uint32_t(runnable_.size()));
-    run_thread(pick);
+  current_ = this;
+  if (steps_++ % 1024 == 0) redraw_speeds();
+  const uint32_t engines = engines_ready();
+  if (engines == 0 && ready_.empty()) return false;
+  if (engines == 0 || (!ready_.empty() && random_.below(1024) < engine_drag_)) {
+    auto pick = random_.below(uint32_t(ready_.size()));
+    for (int tries = 0; tries < 16 && random_.below(1024) < warp_drag_[ready_[pick]]; ++tries)
+      pick = random_.below(uint32_t(ready_.size()));
+    run_warp(pick);
   } else {
-    step_engine(random_.below(ready));
+    step_engine(random_.below(engines));
   }
   return true;
 }
@@ -175,31 +199,15 @@ void Cluster::step_engine(uint32_t pick) {
 }
 
 void Cluster::redraw_speeds() {
-  static constexpr uint32_t drags[] = {0, 0, 900, 1020};
+  static constexpr uint32_t drags[] = {0, 0, 900, 1020}, engine_drags[] = {64, 256, 768, 1000};
   warp_drag_.resize(warps_.size());
   for (uint32_t& d : warp_drag_) d = drags[random_.below(4)];
-  engine_drag_ = drags[random_.below(4)];
-}
-
-void Cluster::block_on(Queue& queue, Waiting why) {
-  Thread& t = self();
-  t.waiting = why;
-  t.run = Thread::Run::blocked;
-  queue.push_back(running_);
-  t.fiber.suspend();
-}
-
-void Cluster::wake(Queue& queue) {
-  for (const uint32_t t : queue) {
-    threads_[t]->run = Thread::Run::runnable;
-    runnable_.push_back(t);
-  }
-  queue.clear();
+  engine_drag_ = engine_drags[random_.below(4)];
 }
 
 Warp& Cluster::enter_warp(const char* atom, uint64_t in, void* data) {
   Warp& w = warps_[running_ / 32];
-  if (w.arrived != 0 && std::strcmp(w.atom, atom) != 0)
+  if (w.arrived != 0 && w.atom != atom && std::strcmp(w.atom, atom) != 0)
     fail("the lanes of " + name_of_warp(running_) + " diverge: some are at " + w.atom + ", some at " + atom);
   w.atom = atom;
   const uint32_t lane = running_ % 32;
@@ -217,7 +225,7 @@ Epoch Cluster::next_copy_epoch(const char* atom) {
 }
 
 std::string Cluster::name_of_warp(uint32_t thread) const {
-  return "block " + std::to_string(threads_[thread]->identity.block) + " warp " +
+  return "block " + std::to_string(threads_[thread].identity.block) + " warp " +
          std::to_string(thread % threads_per_block_ / 32);
 }
 std::string Cluster::name_of_thread(uint32_t thread) const {
@@ -226,9 +234,9 @@ std::string Cluster::name_of_thread(uint32_t thread) const {
 
 void Cluster::learn(const std::vector<Epoch>& epochs) {
   const auto with = [&](const SharedClock& clock) {
-    auto known = std::make_shared<Clock>(*clock);
-    for (const Epoch& e : epochs) (*known)[e.agent] = std::max((*known)[e.agent], e.time);
-    return known;
+    Clock known = *clock;
+    for (const Epoch& e : epochs) known[e.agent] = std::max(known[e.agent], e.time);
+    return share<const FrozenClock>(std::move(known));
   };
   self().base = with(self().base);
   if (ranks() > 1) self().published = with(self().published);
@@ -236,10 +244,10 @@ void Cluster::learn(const std::vector<Epoch>& epochs) {
 
 std::string Cluster::name_of(const Epoch& e) const {
   const uint32_t agent = e.agent;
-  if (agent < threads_.size()) return name_of_thread(agent);
+  if (agent < count_) return name_of_thread(agent);
   if (agent < agents_ - copy_agents) {
-    const uint32_t warpgroup = agent - uint32_t(threads_.size());
-    return "a WGMMA of block " + std::to_string(threads_[warpgroup * 128]->identity.block) + " warpgroup " +
+    const uint32_t warpgroup = agent - count_;
+    return "a WGMMA of block " + std::to_string(threads_[warpgroup * 128].identity.block) + " warpgroup " +
            std::to_string(warpgroup * 128 % threads_per_block_ / 128);
   }
   const Issued& copy = issued_copies_[size_t(e.time - 1) * copy_agents + agent - (agents_ - copy_agents)];
@@ -306,14 +314,17 @@ std::string Cluster::describe_waiters() const {
     std::map<std::string, std::map<uint32_t, uint32_t>> lanes;  // reason -> warp -> mask
     uint32_t ended = 0;
     for (uint32_t t = rank * threads_per_block_; t < (rank + 1) * threads_per_block_; ++t) {
-      ended += threads_[t]->run == Thread::Run::finished;
-      const auto what = threads_[t]->waiting.what;
-      const bool asks = what == Waiting::For::try_wait || what == Waiting::For::flag;
-      if (threads_[t]->run == Thread::Run::blocked || (threads_[t]->run == Thread::Run::runnable && asks))
-        lanes[text_of(threads_[t]->waiting, t)][t % threads_per_block_ / 32] |= 1u << t % 32;
+      ended += threads_[t].finished;
+      const Warp& w = warps_[t / 32];
+      Waiting why = threads_[t].waiting;
+      if (why.what == Waiting::For::warp && w.arrived == 32) why = w.waits_for;
+      const bool asks = why.what == Waiting::For::try_wait || why.what == Waiting::For::flag;
+      const bool runnable = (w.runnable >> t % 32 & 1) != 0;
+      if (!threads_[t].finished && (asks || !runnable))
+        lanes[text_of(why, t)][t % threads_per_block_ / 32] |= 1u << t % 32;
     }
     for (const auto& [reason, warps] : lanes) {
-      text += "\n  block " + std::to_string(threads_[rank * threads_per_block_]->identity.block) + ": ";
+      text += "\n  block " + std::to_string(threads_[rank * threads_per_block_].identity.block) + ": ";
       const char* separator = "";
       for (const auto& [warp, mask] : warps) {
         text += separator + ("warp " + std::to_string(warp));
@@ -323,14 +334,14 @@ std::string Cluster::describe_waiters() const {
       text += " wait" + std::string(warps.size() == 1 ? "s" : "") + " for " + reason;
     }
     if (ended > 0)
-      text += "\n  block " + std::to_string(threads_[rank * threads_per_block_]->identity.block) + ": " +
+      text += "\n  block " + std::to_string(threads_[rank * threads_per_block_].identity.block) + ": " +
               std::to_string(ended) + " of " + std::to_string(threads_per_block_) + " threads have ended";
   }
   return text;
 }
 
 void Cluster::check_finished() {
-  for (uint32_t t = 0; has_warpgroups_ && t < threads_.size(); t += 32) {
+  for (uint32_t t = 0; has_warpgroups_ && t < count_; t += 32) {
     const Warp &first = warps_[t / 128 * 4], &w = warps_[t / 32];
     if (w.register_changes != first.register_changes)
       fail(name_of_warp(t) + " has executed " + std::to_string(w.register_changes) +
@@ -383,7 +394,7 @@ Status run(const Launch& launch, const std::function<void()>& kernel) {
         for (const auto& r : resident) text += r->describe_waiters();
         resident[0]->fail(text);
       }
-      for (int slice = 0; slice < 256 && !c.finished(); ++slice) {
+      for (int slice = 0; slice < 16 && !c.finished(); ++slice) {
         if (!c.step()) break;
         moved = true;
       }

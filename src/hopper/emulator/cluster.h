@@ -2,9 +2,10 @@
 // synchronisation object, and the asynchronous engines (copies, tensor cores) that progress at random times.
 #pragma once
 
+#include <algorithm>
+#include <concepts>
 #include <deque>
 #include <functional>
-#include <map>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -39,7 +40,23 @@ class Random {
   uint64_t state_;
 };
 
-using Queue = std::vector<uint32_t>;  // waiting threads
+// Threads that wait, as masks of a warp's lanes.
+class Queue {
+ public:
+  struct Lanes {
+    uint32_t warp, mask;
+  };
+  void add(uint32_t thread) {
+    if (lanes_.empty() || lanes_.back().warp != thread / 32) lanes_.push_back({thread / 32, 0});
+    lanes_.back().mask |= 1u << thread % 32;
+  }
+  auto begin() const { return lanes_.begin(); }
+  auto end() const { return lanes_.end(); }
+  void clear() { lanes_.clear(); }
+
+ private:
+  std::vector<Lanes> lanes_;
+};
 
 struct MBarrier {
   bool live = false;
@@ -61,19 +78,40 @@ struct WarpBarrier {
   std::vector<uint32_t> warps;  // that wait
 };
 
-// A warp-wide instruction: all 32 lanes meet, the last one acts for all.
+// Why a thread waits; the text is made only for a report.
+struct Waiting {
+  enum class For : uint8_t {
+    nothing,
+    mbarrier,
+    barrier,
+    cluster_barrier,
+    warp,
+    product,
+    bulk,
+    copy,
+    registers,
+    try_wait,  // the last two run on, asking again and again
+    flag
+  } what = For::nothing;
+  uint32_t id = 0, parity = 0;
+  const int* flag = nullptr;
+};
+
 struct Warp {
+  uint32_t runnable = 0;  // mask of lanes
+  bool listed = false;    // in Cluster::ready_; every warp with runnable lanes is
+  // A warp-wide instruction: all 32 lanes meet, the last one acts for all.
   uint32_t arrived = 0;
-  uint64_t generation = 0;
+  uint32_t waiting = 0;  // mask of lanes
+  Waiting waits_for;     // after all have met, at a barrier
   const char* atom = "";
   uint64_t in[32] = {}, out[32] = {};
   void* data[32] = {};
-  Queue waiters;
   int registers = 0;              // of a lane
   uint32_t register_changes = 0;  // setmaxnreg instructions executed
 };
 
-struct BulkGroup {
+struct BulkGroup : Counted {
   uint32_t reading = 0, writing = 0;  // operations that still read shared memory, that are still not written
   bool read_waited = false;
   std::vector<Epoch> done;
@@ -98,8 +136,9 @@ struct AsyncOp {
   virtual bool step(class Cluster&) = 0;  // makes some progress; true once it has finished
 };
 
-// The tensor core's copy of a warpgroup's accumulators, (64, n) words.
-struct Accumulators {
+// The tensor core's copy of a warpgroup's accumulators, (n, 64) words.
+struct Accumulators : Counted {
+  explicit Accumulators(uint32_t columns) : n(columns), tile(64 * size_t(columns)) {}
   uint32_t n;
   std::vector<uint32_t> tile;
 };
@@ -108,7 +147,7 @@ struct PendingProduct {
   Product product;
   uint32_t rank;
   std::vector<uint32_t> a_registers;  // (128, 4) words
-  std::shared_ptr<Accumulators> accumulators;
+  Shared<Accumulators> accumulators;
   uint32_t threads = 0;    // that have issued it
   SharedClock base, seen;  // what every one of them knew; the last thread's clock that was compared
 };
@@ -119,29 +158,10 @@ struct Warpgroup {
   Queue waiters;
 };
 
-// Why a thread waits; the text is made only for a report.
-struct Waiting {
-  enum class For : uint8_t {
-    nothing,
-    mbarrier,
-    barrier,
-    cluster_barrier,
-    warp,
-    product,
-    bulk,
-    copy,
-    registers,
-    try_wait,  // the last two run on, asking again and again
-    flag
-  } what = For::nothing;
-  uint32_t id = 0, parity = 0;
-  const int* flag = nullptr;
-};
-
 struct Thread {
   Fiber fiber;
   Identity identity;
-  enum class Run : uint8_t { runnable, blocked, finished } run = Run::runnable;
+  bool finished = false;
   Waiting waiting;
   SharedClock base, published;  // see Knowledge
   Time now = 1;
@@ -156,7 +176,7 @@ struct Thread {
   // WGMMA
   struct InFlight {
     uint32_t* registers;
-    std::shared_ptr<Accumulators> accumulators;
+    Shared<Accumulators> accumulators;
     uint64_t last;
   };
   struct RegisterOperand {
@@ -168,18 +188,18 @@ struct Thread {
   bool fenced = false;
   std::vector<InFlight> in_flight;
   std::vector<RegisterOperand> register_operands;
-  std::deque<uint64_t> product_groups;  // products issued up to each commit that has not been waited for
+  std::vector<uint64_t> product_groups;  // products issued up to each commit that has not been waited for
 
   // Bulk stores
-  std::shared_ptr<BulkGroup> open_bulk;
-  std::deque<std::shared_ptr<BulkGroup>> bulk_groups;
+  Shared<BulkGroup> open_bulk;
+  std::vector<Shared<BulkGroup>> bulk_groups;
   Queue bulk_waiters;
 
   // cp.async
   uint64_t copies = 0, copies_arrived = 0;  // issued; of which a copy_async_arrive has told a barrier
   std::vector<uint64_t> copies_in_flight;
   std::vector<LandedCopy> copies_landed;
-  std::deque<uint64_t> copy_groups;  // copies issued up to each commit
+  std::vector<uint64_t> copy_groups;  // copies issued up to each commit
   std::vector<AsyncArrival> copy_arrivals;
   Queue copy_waiters;
 };
@@ -205,13 +225,14 @@ class Cluster {
   bool finished() const { return live_ == 0 && copies_.empty(); }
   void check_finished();
   std::string describe_waiters() const;
-  static Cluster& current();
+  static Cluster& current() { return *current_; }
 
   // ---- Used by the atoms, for the running thread
-  Thread& self() { return *threads_[running_]; }
+  Thread& self() { return threads_[running_]; }
   uint32_t running() const { return running_; }
   Block& block_of(uint32_t thread) { return blocks_[thread / threads_per_block_]; }
-  Block& own_block() { return block_of(running_); }
+  Block& own_block() { return blocks_[own_rank()]; }
+  uint32_t own_rank() { return uint32_t(self().identity.rank); }
   Block& block(uint32_t rank) { return blocks_[rank]; }
   Warp& own_warp() { return warps_[running_ / 32]; }
   uint32_t ranks() const { return uint32_t(blocks_.size()); }
@@ -223,51 +244,68 @@ class Cluster {
   Random& random() { return random_; }
   ClockJoiner& joiner() { return joiner_; }
   size_t agents() const { return agents_; }
-  Thread& thread(uint32_t t) { return *threads_[t]; }
+  Thread& thread(uint32_t t) { return threads_[t]; }
   Warpgroup& warpgroup(uint32_t i) { return warpgroups_[i]; }
   WarpBarrier& cluster_barrier() { return cluster_barrier_; }
 
+  // At every atom; one of 16 lets others run.
   void maybe_yield() {
-    if (random_.below(16) == 0) self().fiber.suspend();
+    if (--until_yield_ == 0) yield();
   }
-  void yield() { self().fiber.suspend(); }
+  void yield() {
+    until_yield_ = 1 + random_.below(31);
+    suspend();
+  }
   template <class Ready>
   void wait(Queue& queue, Waiting why, Ready ready) {
-    while (!ready()) block_on(queue, why);
+    while (!ready()) {
+      queue.add(running_);
+      block(why);
+    }
   }
-  void block_on(Queue& queue, Waiting why);
-  void wake(Queue& queue);
-  void wake_warp(uint32_t warp);
+  void wake(Queue& queue) {
+    for (const auto& lanes : queue) wake(lanes.warp, lanes.mask);
+    queue.clear();
+  }
 
   // All 32 lanes meet; the last one runs last(warp) for all. Returns the lane's `out`.
   template <class Last>
   uint64_t meet(const char* atom, uint64_t in, void* data, Last last) {
     maybe_yield();
     Warp& w = enter_warp(atom, in, data);
-    const uint64_t mine = w.generation;
     if (w.arrived == 32) {
       last(w);
-      leave_warp(w);
+      leave_warp(running_ / 32);
     }
-    wait(w.waiters, {Waiting::For::warp, running_ / 32, 0}, [&] { return w.generation != mine; });
+    wait_for_warp();
     return w.out[running_ % 32];
   }
   Warp& enter_warp(const char* atom, uint64_t in, void* data);
-  void leave_warp(Warp& w) {
-    w.arrived = 0;
-    ++w.generation;
-    wake(w.waiters);
+  // Until leave_warp; a lane that is the last may have called it already.
+  void wait_for_warp() {
+    Warp& w = own_warp();
+    if (w.arrived == 0) return;
+    w.waiting |= 1u << running_ % 32;
+    block({Waiting::For::warp, running_ / 32, 0});
   }
+  void leave_warp(uint32_t warp) {
+    Warp& w = warps_[warp];
+    w.arrived = 0;
+    w.waits_for = {};
+    wake(warp, std::exchange(w.waiting, 0));
+  }
+  void leave_barrier(uint32_t warp, const WarpBarrier& b);  // which has completed
   uint32_t warp_first() const { return running_ / 32 * 32; }
 
   // Clocks
-  void learn(const Knowledge& k) {
-    self().base = joiner_(self().base, k.ordered);
-    if (ranks() > 1) self().published = joiner_(self().published, k.published);
+  void learn(Thread& t, const Knowledge& k) {
+    t.base = joiner_(t.base, k.ordered);
+    if (ranks() > 1) t.published = joiner_(t.published, k.published);
   }
+  void learn(const Knowledge& k) { learn(self(), k); }
   void learn(const std::vector<Epoch>& epochs);
   void add_to(Gathered& g, uint32_t thread, Order order = Order::release) {
-    Thread& t = *threads_[thread];
+    Thread& t = threads_[thread];
     g.ordered.add(t.base);
     g.ordered.add(Epoch{thread, t.now});
     if (has_warpgroups_) g.ordered.add(Epoch{warpgroup_agent(thread / 128), t.products_known});
@@ -279,14 +317,14 @@ class Cluster {
   }
   Epoch epoch() { return {running_, self().now}; }
   Access access_of(uint32_t thread) {
-    Thread& t = *threads_[thread];
+    Thread& t = threads_[thread];
     return {t.base.get(),
             {thread, t.now},
             {warpgroup_agent(thread / 128), t.products_known},
             ranks() > 1 ? t.published.get() : nullptr};
   }
   Access access() { return access_of(running_); }
-  uint32_t warpgroup_agent(uint32_t warpgroup) const { return uint32_t(threads_.size()) + warpgroup; }
+  uint32_t warpgroup_agent(uint32_t warpgroup) const { return count_ + warpgroup; }
   Epoch next_copy_epoch(const char* atom);  // the running thread issues it
 
   // Something happened that a thread may be asking for again and again. When nothing of the kind happens for
@@ -308,9 +346,34 @@ class Cluster {
   void check_range(uint32_t rank, uint32_t address, uint32_t bytes, const char* atom) {
     at(rank, address, bytes, 1, atom);
   }
-  void check_write(uint32_t rank, uint32_t address, uint32_t bytes, const Access& a);
+  void check_write(uint32_t rank, uint32_t address, uint32_t bytes, const Access& a) {
+    if (!check_races_) return;
+    Shadow& shadow = blocks_[rank].shadow;
+    for (uint32_t i = 0; i < bytes; i += 16)
+      if (const Epoch* e = shadow.write(address + i, std::min(bytes - i, 16u), a))
+        fail_race("the write", rank, address + i, a.self, *e);
+  }
   void check_read(uint32_t rank, uint32_t address, uint32_t bytes, const Access& a);
-  void check_async_read(uint32_t rank, uint32_t address, uint32_t bytes, const Access& a);
+  // The same for one whole unit of many that are accessed with the same knowledge: most look like the last
+  // one that passed.
+  void check_unit_write(uint32_t rank, uint32_t address, const Access& a, Shadow::Cell& passed) {
+    if (!check_races_) return;
+    Shadow::Cell* cell = blocks_[rank].shadow.whole(address);
+    if (cell == nullptr || *cell != passed) {
+      const Shadow::Cell before = cell != nullptr ? *cell : passed;
+      check_write(rank, address, 16, a);
+      passed = before;
+    } else {
+      *cell = {a.self, {}};
+    }
+  }
+  void check_unit_async_read(uint32_t rank, uint32_t address, const Access& a, Passed& passed) {
+    if (!check_races_) return;
+    Shadow& shadow = blocks_[rank].shadow;
+    if (Shadow::Cell* cell = shadow.whole(address); cell != nullptr && passed.has(cell->write))
+      return cell->add_read(a.self);
+    check_parts_async_read(rank, address, a, passed);
+  }
   void check_global(const void* p, uint64_t bytes, GlobalMemory::Use use, const char* what);
 
   // mbarriers
@@ -322,13 +385,32 @@ class Cluster {
 
   void add_copy(std::unique_ptr<AsyncOp> op) { copies_.push_back(std::move(op)); }
   [[noreturn]] void fail(const std::string& what) const;
+  // Puts the text together out of line, which keeps the frames small that suspended threads leave on their
+  // stacks: those are what the caches have to hold.
+  template <std::invocable Text>
+  [[noreturn, gnu::noinline, gnu::cold]] void fail(Text text) const {
+    fail(text());
+  }
   std::string name_of(const Epoch& e) const;
   std::string name_of_thread(uint32_t thread) const;
   std::string name_of_warp(uint32_t thread) const;
 
  private:
-  static void thread_main(Fiber& fiber, void* argument);
-  void run_thread(uint32_t position);
+  void check_parts_async_read(uint32_t rank, uint32_t address, const Access& a, Passed& passed);
+  static Fiber& thread_main(void* argument);
+  void run_warp(uint32_t position);
+  Fiber& next_fiber();
+  void suspend();
+  void block(Waiting why) {
+    self().waiting = why;
+    own_warp().runnable &= ~(1u << running_ % 32);
+    suspend();
+  }
+  void wake(uint32_t warp, uint32_t lanes) {
+    Warp& w = warps_[warp];
+    w.runnable |= lanes;
+    if (w.runnable != 0 && !std::exchange(w.listed, true)) ready_.push_back(warp);
+  }
   uint32_t engines_ready() const;
   void step_engine(uint32_t pick);
   void execute_product(uint32_t warpgroup);
@@ -341,6 +423,8 @@ class Cluster {
                               const Epoch& earlier) const;
   const MBarrier& mbarrier_over(uint32_t rank, uint32_t address) const;
 
+  static inline constinit thread_local Cluster* current_ = nullptr;
+
   uint32_t index_, threads_per_block_, shared_bytes_;
   bool has_warpgroups_, check_races_;
   uint64_t seed_;
@@ -350,7 +434,8 @@ class Cluster {
   const std::function<void()>& kernel_;
   ClockJoiner joiner_;
   std::vector<Block> blocks_;
-  std::vector<std::unique_ptr<Thread>> threads_;
+  uint32_t count_;
+  std::unique_ptr<Thread[]> threads_;
   std::vector<Warp> warps_;
   std::vector<Warpgroup> warpgroups_;
   WarpBarrier cluster_barrier_;
@@ -360,11 +445,15 @@ class Cluster {
     uint32_t thread;
   };
   std::vector<Issued> issued_copies_;
-  std::vector<uint32_t> runnable_;
+  std::vector<uint32_t> ready_;  // warps with runnable lanes
+  Fiber scheduler_;
   uint32_t running_ = 0, live_ = 0;
+  // The turn of the running thread's warp: the lanes that have still to run, as a mask from lane turn_first_.
+  uint32_t turn_first_ = 0, turn_ = 0;
+  uint32_t until_yield_ = 1;  // atoms
   std::string fiber_failure_;
-  // Chance, of 1024, that a pick of this warp or of an engine is thrown back: skewed speeds reach schedules
-  // that uniform picking never would.
+  // Chance, of 1024, that a pick of this warp is thrown back, and that a warp goes before an engine: skewed
+  // speeds reach schedules that uniform picking never would.
   std::vector<uint32_t> warp_drag_;
   uint32_t engine_drag_ = 0;
   uint64_t steps_ = 0;

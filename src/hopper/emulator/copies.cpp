@@ -95,6 +95,7 @@ struct Load final : AsyncOp {
     if (c.block(rank).live_threads == 0)
       c.fail("a TMA load lands in rank " + std::to_string(rank) + ", whose block has exited");
     const Access access{base.get(), self, parent};
+    Shadow::Cell passed;
     const uint32_t count = 1 + c.random().below(box.rows - done);
     uint8_t line[2048];
     for (const uint32_t end = done + count; done < end; ++done) {
@@ -108,7 +109,7 @@ struct Load final : AsyncOp {
       for (uint32_t u = 0; u < box.row_bytes; u += 16) {
         const uint32_t a = swizzled_address(shared + r.shared + u, box.map.shape.swizzle);
         uint8_t* to = c.at(rank, a, 16, 16, "tma_load");
-        c.check_write(rank, a, 16, access);
+        c.check_unit_write(rank, a, access, passed);
         std::memcpy(to, line + u, 16);
       }
     }
@@ -146,7 +147,7 @@ struct Store final : AsyncOp {
   uint32_t rank, shared;
   SharedClock base;
   Epoch self, parent;
-  std::shared_ptr<BulkGroup> group;
+  Shared<BulkGroup> group;
   uint32_t thread;
   bool read = false;
   std::vector<uint8_t> data;
@@ -155,11 +156,13 @@ struct Store final : AsyncOp {
   bool step(Cluster& c) override {
     if (!read) {
       data.resize(size_t(box.rows) * box.row_bytes);
+      const Access access{base.get(), self, parent};
+      Passed passed;
       for (uint32_t i = 0; i < box.rows; ++i)
         for (uint32_t u = 0; u < box.row_bytes; u += 16) {
           const uint32_t a = swizzled_address(shared + i * box.row_bytes + u, box.map.shape.swizzle);
           const uint8_t* from = c.at(rank, a, 16, 16, "tma_store");
-          c.check_async_read(rank, a, 16, {base.get(), self, parent});
+          c.check_unit_async_read(rank, a, access, passed);
           std::memcpy(&data[i * box.row_bytes + u], from, 16);
         }
       read = true;
@@ -203,11 +206,12 @@ void issue_load(Cluster& c, const char* atom, const Box& box, uint32_t rank, uin
 void issue_store(Cluster& c, const char* atom, const Box& box, uint32_t shared, bool add) {
   auto op = std::make_unique<Store>(box);
   op->add = add;
-  op->rank = c.rank_of(c.running());
+  op->rank = c.own_rank();
   op->shared = shared;
   op->base = c.self().base;
   op->self = c.next_copy_epoch(atom);
   op->parent = c.epoch();
+  if (!c.self().open_bulk) c.self().open_bulk = share<BulkGroup>();
   op->group = c.self().open_bulk;
   op->thread = c.running();
   ++op->group->reading;
@@ -238,7 +242,7 @@ void tma_load(uint32_t destination, const TensorMap& map, uint32_t barrier, uint
   c.maybe_yield();
   check_box(c, "tma_load", map, destination, at, rank);
   const Box box(map, at);
-  const uint32_t own = c.rank_of(c.running());
+  const uint32_t own = c.own_rank();
   const bool multicast = mask != 0;
   mask &= 0xFFFF;
   if (!multicast) mask = 1u << own;
@@ -265,7 +269,7 @@ void tma_store(const TensorMap& map, uint32_t source, const int* at, int rank, b
       c.fail("tma_store: coordinate " + std::to_string(i) + " of the box is " + std::to_string(at[i]) +
              "; a store that begins before the tensor is an illegal instruction on the chip");
   const Box box(map, at);
-  c.check_range(c.rank_of(c.running()), source, box.rows * box.row_bytes, "tma_store");
+  c.check_range(c.own_rank(), source, box.rows * box.row_bytes, "tma_store");
   issue_store(c, add ? "tma_reduce_add" : "tma_store", box, source, add);
 }
 
@@ -277,7 +281,7 @@ void bulk_load(uint32_t destination, const void* source, uint32_t bytes, uint32_
   Cluster& c = cluster();
   c.maybe_yield();
   const Box box = line(c, "bulk_load", source, destination, bytes);
-  const uint32_t own = c.rank_of(c.running());
+  const uint32_t own = c.own_rank();
   c.check_range(own, destination, bytes, "bulk_load");
   c.mbarrier(own, barrier, "bulk_load", true);
   if (bytes > 0) issue_load(c, "bulk_load", box, own, destination, barrier);
@@ -288,14 +292,13 @@ void bulk_store(void* destination, uint32_t source, uint32_t bytes) {
   Cluster& c = cluster();
   c.maybe_yield();
   const Box box = line(c, "bulk_store", destination, source, bytes);
-  c.check_range(c.rank_of(c.running()), source, bytes, "bulk_store");
+  c.check_range(c.own_rank(), source, bytes, "bulk_store");
   if (bytes > 0) issue_store(c, "bulk_store", box, source, false);
 }
 
 void bulk_commit() {
   Thread& t = cluster().self();
-  t.bulk_groups.push_back(std::move(t.open_bulk));
-  t.open_bulk = std::make_shared<BulkGroup>();
+  t.bulk_groups.push_back(t.open_bulk ? std::move(t.open_bulk) : share<BulkGroup>());
 }
 
 void bulk_wait(uint32_t pending, bool read_only) {
@@ -318,7 +321,7 @@ void bulk_wait(uint32_t pending, bool read_only) {
     c.learn(done);
   }
   while (!t.bulk_groups.empty() && t.bulk_groups.front()->read_waited && t.bulk_groups.front()->writing == 0)
-    t.bulk_groups.pop_front();
+    t.bulk_groups.erase(t.bulk_groups.begin());
 }
 
 // ---- cp.async
@@ -372,11 +375,11 @@ void copy_async(uint32_t destination, const void* source, uint32_t bytes, uint32
   if (reinterpret_cast<uintptr_t>(source) % bytes != 0 && valid_bytes > 0)
     c.fail("copy_async: the source is no multiple of " + std::to_string(bytes));
   if (valid_bytes > bytes) c.fail("copy_async: more valid bytes than bytes");
-  c.at(c.rank_of(c.running()), destination, bytes, bytes, "copy_async");
+  c.at(c.own_rank(), destination, bytes, bytes, "copy_async");
   Thread& t = c.self();
   auto op = std::make_unique<SmallCopy>();
   op->thread = c.running();
-  op->rank = c.rank_of(c.running());
+  op->rank = c.own_rank();
   op->destination = destination;
   op->bytes = bytes;
   op->valid = valid_bytes;
@@ -406,7 +409,7 @@ void copy_async_wait(uint32_t pending) {
         if (n <= last) return false;
       return true;
     });
-    t.copy_groups.pop_front();
+    t.copy_groups.erase(t.copy_groups.begin());
   }
   // From here on what they wrote is as if the thread had written it: TMA and WGMMA need its
   // fence_async_shared.
@@ -425,7 +428,7 @@ void copy_async_arrive(uint32_t barrier) {
   Cluster& c = cluster();
   c.maybe_yield();
   Thread& t = c.self();
-  MBarrier& b = c.mbarrier(c.rank_of(c.running()), barrier, "copy_async_arrive", false);
+  MBarrier& b = c.mbarrier(c.own_rank(), barrier, "copy_async_arrive", false);
   t.copies_arrived = t.copies;
   std::vector<Epoch> landed;
   for (const LandedCopy& copy : t.copies_landed) landed.push_back(copy.self);

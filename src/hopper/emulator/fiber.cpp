@@ -54,31 +54,33 @@ Fiber::~Fiber() {
 
 void Fiber::start(Entry entry, void* argument) {
   stack_ = StackPool::mine().take();
+  bottom_ = stack_;
+  bytes_ = StackPool::bytes;
   entry_ = entry;
   argument_ = argument;
-  inside_ = context::make_fcontext(stack_ + StackPool::bytes, StackPool::bytes, &Fiber::run);
+  context_ = context::make_fcontext(stack_ + StackPool::bytes, StackPool::bytes, &Fiber::run);
 }
 
-void Fiber::resume() {
-  [[maybe_unused]] void* fake = nullptr;
-  WF_ASAN_DO(__sanitizer_start_switch_fiber(&fake, stack_, StackPool::bytes));
-  inside_ = context::jump_fcontext(inside_, this).fctx;
-  WF_ASAN_DO(__sanitizer_finish_switch_fiber(fake, nullptr, nullptr));
+void Fiber::switch_to(Fiber& next) {
+  next_ = &next;
+  WF_ASAN_DO(__sanitizer_start_switch_fiber(ended_ ? nullptr : &fake_stack_, next.bottom_, next.bytes_));
+  arrive(context::jump_fcontext(next.context_, this));
 }
 
-void Fiber::suspend() {
-  WF_ASAN_DO(__sanitizer_start_switch_fiber(ended_ ? nullptr : &fake_stack_, outer_stack_, outer_bytes_));
-  outside_ = context::jump_fcontext(outside_, nullptr).fctx;
-  WF_ASAN_DO(__sanitizer_finish_switch_fiber(fake_stack_, &outer_stack_, &outer_bytes_));
+// Runs on the stack that was switched to.
+inline void Fiber::arrive(context::transfer_t from) {
+  Fiber& previous = *static_cast<Fiber*>(from.data);
+  previous.context_ = from.fctx;
+  WF_ASAN_DO(
+      __sanitizer_finish_switch_fiber(previous.next_->fake_stack_, &previous.bottom_, &previous.bytes_));
 }
 
 void Fiber::run(context::transfer_t from) {
-  Fiber& self = *static_cast<Fiber*>(from.data);
-  self.outside_ = from.fctx;
-  WF_ASAN_DO(__sanitizer_finish_switch_fiber(nullptr, &self.outer_stack_, &self.outer_bytes_));
-  self.entry_(self, self.argument_);
+  arrive(from);
+  Fiber& self = *static_cast<Fiber*>(from.data)->next_;
+  Fiber& next = self.entry_(self.argument_);
   self.ended_ = true;
-  self.suspend();  // never resumed
+  self.switch_to(next);  // never to return
 }
 
 }  // namespace warpfold::hopper::emulator

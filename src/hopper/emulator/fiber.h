@@ -22,28 +22,35 @@ class StackPool {
   std::vector<char*> free_;
 };
 
-// A coroutine; resume() runs it until it calls suspend() or its entry ends.
+// A coroutine. One that was never started stands for the code that is running already, on its own stack.
 class Fiber {
  public:
-  using Entry = void (*)(Fiber&, void*);
+  using Entry = Fiber& (*)(void*);  // returns the fiber that goes on when this one has ended
   Fiber() = default;
   Fiber(const Fiber&) = delete;
   Fiber& operator=(const Fiber&) = delete;
   ~Fiber();
   void start(Entry entry, void* argument);  // prepares; runs nothing yet
-  void resume();
-  void suspend();
+  // Leaves this fiber, which runs, for another; returns when one of the others switches back.
+  void switch_to(Fiber& next);
+  // It will be switched to soon: fetches the top of its stack.
+  void prefetch() const {
+    const auto* top = static_cast<const char*>(context_);
+    for (int line = 0; line < 4; ++line) __builtin_prefetch(top + 64 * line);
+  }
 
  private:
   static void run(boost::context::detail::transfer_t from);
+  static void arrive(boost::context::detail::transfer_t from);
   char* stack_ = nullptr;
-  boost::context::detail::fcontext_t inside_ = nullptr, outside_ = nullptr;
+  boost::context::detail::fcontext_t context_ = nullptr;  // where it goes on
+  Fiber* next_ = nullptr;                                 // that it has switched to
   Entry entry_ = nullptr;
   void* argument_ = nullptr;
-  // For AddressSanitizer: whose stack is in use.
+  // For AddressSanitizer: the stack in use, and what it keeps for a suspended one.
   [[maybe_unused]] void* fake_stack_ = nullptr;
-  [[maybe_unused]] const void* outer_stack_ = nullptr;
-  [[maybe_unused]] size_t outer_bytes_ = 0;
+  [[maybe_unused]] const void* bottom_ = nullptr;
+  [[maybe_unused]] size_t bytes_ = 0;
   bool ended_ = false;
 };
 

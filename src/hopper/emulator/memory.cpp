@@ -16,7 +16,7 @@ struct Place {
 };
 Place place(Cluster& c, uint32_t address) {
   const uint32_t mapped = address >> 24;
-  return mapped == 0 ? Place{c.rank_of(c.running()), address} : Place{mapped - 1, address & 0xFFFFFF};
+  return mapped == 0 ? Place{c.own_rank(), address} : Place{mapped - 1, address & 0xFFFFFF};
 }
 
 }  // namespace
@@ -51,13 +51,6 @@ const MBarrier& Cluster::mbarrier_over(uint32_t rank, uint32_t address) const {
   return b.mbarriers[size_t(is_first || second < 0 ? first : second)];
 }
 
-void Cluster::check_write(uint32_t rank, uint32_t address, uint32_t bytes, const Access& a) {
-  if (!check_races_) return;
-  for (uint32_t i = 0; i < bytes; i += 16)
-    if (const Epoch* e = blocks_[rank].shadow.write(address + i, std::min(bytes - i, 16u), a))
-      fail_race("the write", rank, address + i, a.self, *e);
-}
-
 void Cluster::check_read(uint32_t rank, uint32_t address, uint32_t bytes, const Access& a) {
   if (!check_races_) return;
   Shadow& shadow = blocks_[rank].shadow;
@@ -67,7 +60,7 @@ void Cluster::check_read(uint32_t rank, uint32_t address, uint32_t bytes, const 
       fail_race("the read", rank, address + i, a.self, *e);
     if (a.published == nullptr) continue;
     shadow.writers(address + i, part, [&](const Epoch& w) {
-      if (w.agent < threads_.size() && w.agent != a.self.agent && w.time > (*a.published)[w.agent])
+      if (w.agent < count_ && w.agent != a.self.agent && w.time > (*a.published)[w.agent])
         fail(name_of(a.self) + " reads shared address " + std::to_string(address + i) + " of rank " +
              std::to_string(rank) + ", written by " + name_of(w) +
              ", but what orders them is relaxed: a relaxed arrival publishes no writes");
@@ -78,24 +71,26 @@ void Cluster::check_read(uint32_t rank, uint32_t address, uint32_t bytes, const 
 
 // An asynchronous read also needs the writer's fence_async_shared between its ordinary write and the
 // synchronisation.
-void Cluster::check_async_read(uint32_t rank, uint32_t address, uint32_t bytes, const Access& a) {
-  if (!check_races_) return;
+void Cluster::check_parts_async_read(uint32_t rank, uint32_t address, const Access& a, Passed& passed) {
   Shadow& shadow = blocks_[rank].shadow;
-  Epoch fenced;
-  for (uint32_t i = 0; i < bytes; i += 16) {
-    if (const Epoch* e = shadow.read(address + i, 16, a))
-      fail_race("the read", rank, address + i, a.self, *e);
-    shadow.writers(address + i, 16, [&](const Epoch& w) {
-      if (w.time == 0 || w.agent >= threads_.size() || w == fenced) return true;
-      const auto& fences = threads_[w.agent]->async_fences;
-      const auto fence = std::lower_bound(fences.begin(), fences.end(), w.time);
-      if (fence == fences.end() || *fence > a.known(w.agent))
-        fail(name_of(a.self) + " reads shared address " + std::to_string(address + i) + ", written by " +
-             name_of(w) + " with no fence_async_shared after the write" +
-             (fence == fences.end() ? "" : " and before the synchronisation"));
-      fenced = w;
-      return true;
-    });
+  for (Shadow::Cell& cell : shadow.all(address)) {
+    const Epoch w = cell.write;
+    if (passed.has(w)) {
+      cell.add_read(a.self);
+      continue;
+    }
+    if (const Epoch* e = shadow.read(cell, a)) fail_race("the read", rank, address, a.self, *e);
+    passed.add(w);
+    if (w.time == 0 || w.agent >= count_) continue;
+    // The first fence after the write; it is most often one of the thread's last.
+    const auto& fences = threads_[w.agent].async_fences;
+    auto from = fences.end() - std::min<ptrdiff_t>(4, fences.end() - fences.begin());
+    if (from != fences.end() && *from >= w.time) from = fences.begin();
+    const auto fence = std::lower_bound(from, fences.end(), w.time);
+    if (fence == fences.end() || *fence > a.known(w.agent))
+      fail(name_of(a.self) + " reads shared address " + std::to_string(address) + ", written by " +
+           name_of(w) + " with no fence_async_shared after the write" +
+           (fence == fences.end() ? "" : " and before the synchronisation"));
   }
 }
 
@@ -104,7 +99,7 @@ void Cluster::check_global(const void* p, uint64_t bytes, GlobalMemory::Use use,
   const auto address = reinterpret_cast<uintptr_t>(p);
   if (const int other = global_.access(index_, address, bytes, use); other >= 0)
     fail("race on global memory: " + std::string(what) + " of " + std::to_string(bytes) + " bytes at " +
-         name_of_memory(address) + " by block " + std::to_string(threads_[running_]->identity.block) +
+         name_of_memory(address) + " by block " + std::to_string(threads_[running_].identity.block) +
          " is not ordered after an access by " +
          (ranks() == 1 ? "block " + std::to_string(other)
                        : "blocks " + std::to_string(uint32_t(other) * ranks()) + " to " +
@@ -118,8 +113,8 @@ void shared_read(uint32_t address, void* value, uint32_t bytes) {
   c.maybe_yield();
   const Place p = place(c, address);
   const uint8_t* memory = c.at(p.rank, p.address, bytes, bytes, "load_shared");
-  if (p.rank != c.rank_of(c.running()) && c.block(p.rank).live_threads == 0)
-    c.fail("load_cluster: the block of rank " + std::to_string(p.rank) + " has exited");
+  if (c.block(p.rank).live_threads == 0)
+    c.fail([=] { return "load_cluster: the block of rank " + std::to_string(p.rank) + " has exited"; });
   c.check_read(p.rank, p.address, bytes, c.access());
   std::memcpy(value, memory, bytes);
 }
@@ -129,8 +124,8 @@ void shared_write(uint32_t address, const void* value, uint32_t bytes) {
   c.maybe_yield();
   const Place p = place(c, address);
   uint8_t* memory = c.at(p.rank, p.address, bytes, bytes, "store_shared");
-  if (p.rank != c.rank_of(c.running()) && c.block(p.rank).live_threads == 0)
-    c.fail("store_cluster: the block of rank " + std::to_string(p.rank) + " has exited");
+  if (c.block(p.rank).live_threads == 0)
+    c.fail([=] { return "store_cluster: the block of rank " + std::to_string(p.rank) + " has exited"; });
   c.check_write(p.rank, p.address, bytes, c.access());
   std::memcpy(memory, value, bytes);
   c.progress();
@@ -147,7 +142,7 @@ uint32_t map_shared(uint32_t address, int rank) {
 // column l/4.
 void load_matrices(uint32_t* registers, int matrices, bool transpose, uint32_t address) {
   Cluster& c = cluster();
-  const uint32_t first = c.warp_first(), rank = c.rank_of(c.running());
+  const uint32_t first = c.warp_first(), rank = c.own_rank();
   c.meet("ldmatrix", address, registers, [&](Warp& w) {
     for (int i = 0; i < matrices; ++i) {
       uint16_t m[8][8];
@@ -168,7 +163,7 @@ void load_matrices(uint32_t* registers, int matrices, bool transpose, uint32_t a
 
 void store_matrices(const uint32_t* registers, int matrices, bool transpose, uint32_t address) {
   Cluster& c = cluster();
-  const uint32_t first = c.warp_first(), rank = c.rank_of(c.running());
+  const uint32_t first = c.warp_first(), rank = c.own_rank();
   c.meet("stmatrix", address, const_cast<uint32_t*>(registers), [&](Warp& w) {
     for (int i = 0; i < matrices; ++i) {
       uint16_t m[8][8];

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "clock.h"
@@ -15,51 +16,10 @@ class Shadow {
  public:
   enum class Conflict : uint8_t { with_write, with_read, with_mbarrier };
 
-  void reset(uint32_t bytes) {
-    units_.assign(bytes / 16 + 1, Unit{});
-    for (Pool& p : pools_) p = {};
-  }
-  // What the access that was returned last is.
-  Conflict conflict() const { return conflict_; }
-
-  // Both return the earlier conflicting access that `a` does not know of, or null. The bytes, 1, 2, 4, 8 or
-  // 16, are aligned to their number.
-  const Epoch* write(uint32_t address, uint32_t bytes, const Access& a) {
-    Unit& u = units_[address / 16];
-    if (bytes == 16 && u.step == 16) return u.cell.write_by(a, conflict_);
-    return write_parts(u, address % 16, bytes, a);
-  }
-  const Epoch* read(uint32_t address, uint32_t bytes, const Access& a) {
-    Unit& u = units_[address / 16];
-    if (bytes == 16 && u.step == 16) return u.cell.read_by(a, conflict_);
-    return read_parts(u, address % 16, bytes, a);
-  }
-  // f(epoch of the last write) for each part of the unit that the bytes touch, until it returns false.
-  template <class F>
-  void writers(uint32_t address, uint32_t bytes, F f) {
-    Unit& u = units_[address / 16];
-    const Cell* c = cells(u);
-    for (uint32_t i = address % 16 / u.step, end = last(u, address % 16, bytes); i <= end; ++i)
-      if (!f(c[i].write)) return;
-  }
-  // Where `from` has written last, `to` has.
-  void hand_over(uint32_t address, uint32_t bytes, Epoch from, Epoch to) {
-    Unit& u = units_[address / 16];
-    Cell* c = cells(u);
-    for (uint32_t i = address % 16 / u.step, end = last(u, address % 16, bytes); i <= end; ++i)
-      if (c[i].write == from) c[i].write = to;
-  }
-  void guard(uint32_t address, bool on) {
-    Unit& u = units_[address / 16];
-    refine(u, 8);
-    const auto mask = uint8_t(1 << address % 16 / 8);
-    u.guarded = uint8_t(on ? u.guarded | mask : u.guarded & ~mask);
-  }
-
- private:
-  struct Cell {
+  struct alignas(32) Cell {
     Epoch write;
     std::array<Epoch, 3> reads;  // a fourth reader evicts one: a race may be missed, never invented
+    bool operator==(const Cell&) const = default;
 
     const Epoch* write_by(const Access& a, Conflict& conflict) {
       if (!a.knows(write)) {
@@ -71,8 +31,7 @@ class Shadow {
           conflict = Conflict::with_read;
           return &r;
         }
-      write = a.self;
-      reads.fill(Epoch{});
+      *this = {a.self, {}};
       return nullptr;
     }
     const Epoch* read_by(const Access& a, Conflict& conflict) {
@@ -80,15 +39,69 @@ class Shadow {
         conflict = Conflict::with_write;
         return &write;
       }
-      size_t slot = 0;
-      while (slot < 3 && reads[slot].time != 0 && reads[slot].agent != a.self.agent) ++slot;
-      if (slot == 3) slot = a.self.agent % 3;
-      reads[slot] = a.self;
+      add_read(a.self);
       return nullptr;
     }
+    void add_read(const Epoch& self) {
+      size_t slot = 0;
+      while (slot < 3 && reads[slot].time != 0 && reads[slot].agent != self.agent) ++slot;
+      if (slot == 3) slot = self.agent % 3;
+      reads[slot] = self;
+    }
   };
-  struct Unit {
-    Cell cell;
+
+  void reset(uint32_t bytes) {
+    cells_.assign(bytes / 16 + 1, Cell{});
+    forms_.assign(bytes / 16 + 1, Form{});
+    for (Pool& p : pools_) p = {};
+  }
+  // What the access that was returned last is.
+  Conflict conflict() const { return conflict_; }
+
+  // Both return the earlier conflicting access that `a` does not know of, or null. The bytes, 1, 2, 4, 8 or
+  // 16, are aligned to their number.
+  const Epoch* write(uint32_t address, uint32_t bytes, const Access& a) {
+    const Form& f = forms_[address / 16];
+    if (bytes == f.step && f.guarded == 0)
+      return cells(address / 16)[address % 16 / bytes].write_by(a, conflict_);
+    return write_parts(address / 16, address % 16, bytes, a);
+  }
+  const Epoch* read(uint32_t address, uint32_t bytes, const Access& a) {
+    const Form& f = forms_[address / 16];
+    if (bytes == f.step) return cells(address / 16)[address % 16 / bytes].read_by(a, conflict_);
+    return read_parts(address / 16, address % 16, bytes, a);
+  }
+  const Epoch* read(Cell& cell, const Access& a) { return cell.read_by(a, conflict_); }
+  // The cell of a whole unit, null where the unit has several.
+  Cell* whole(uint32_t address) { return forms_[address / 16].step == 16 ? &cells_[address / 16] : nullptr; }
+  // The cells of a unit.
+  std::span<Cell> all(uint32_t address) {
+    return {cells(address / 16), size_t(16) / forms_[address / 16].step};
+  }
+  // f(epoch of the last write) for each part of the unit that the bytes touch, until it returns false.
+  template <class F>
+  void writers(uint32_t address, uint32_t bytes, F f) {
+    const Cell* c = cells(address / 16);
+    const uint32_t step = forms_[address / 16].step;
+    for (uint32_t i = address % 16 / step, end = (address % 16 + bytes - 1) / step; i <= end; ++i)
+      if (!f(c[i].write)) return;
+  }
+  // Where `from` has written last, `to` has.
+  void hand_over(uint32_t address, uint32_t bytes, Epoch from, Epoch to) {
+    Cell* c = cells(address / 16);
+    const uint32_t step = forms_[address / 16].step;
+    for (uint32_t i = address % 16 / step, end = (address % 16 + bytes - 1) / step; i <= end; ++i)
+      if (c[i].write == from) c[i].write = to;
+  }
+  void guard(uint32_t address, bool on) {
+    refine(address / 16, 8);
+    const auto mask = uint8_t(1 << address % 16 / 8);
+    uint8_t& guarded = forms_[address / 16].guarded;
+    guarded = uint8_t(on ? guarded | mask : guarded & ~mask);
+  }
+
+ private:
+  struct Form {
     uint32_t parts = 0;   // where the pool of `step` has its cells, if that is not 16
     uint8_t step = 16;    // bytes of a cell: 16, 8, 4 or 1
     uint8_t guarded = 0;  // mask of halves
@@ -99,12 +112,15 @@ class Shadow {
   };
 
   Pool& pool(uint32_t step) { return pools_[step / 4]; }  // steps 1, 4, 8
-  Cell* cells(Unit& u) { return u.step == 16 ? &u.cell : &pool(u.step).cells[u.parts]; }
-  static uint32_t last(const Unit& u, uint32_t first, uint32_t bytes) { return (first + bytes - 1) / u.step; }
+  Cell* cells(uint32_t unit) {
+    const Form& f = forms_[unit];
+    return f.step == 16 ? &cells_[unit] : &pool(f.step).cells[f.parts];
+  }
 
-  void refine(Unit& u, uint32_t bytes) {
+  void refine(uint32_t unit, uint32_t bytes) {
+    Form& f = forms_[unit];
     const uint32_t step = bytes >= 4 ? bytes : 1;
-    if (u.step <= step) return;
+    if (f.step <= step) return;
     Pool& p = pool(step);
     if (p.free.empty()) {
       p.free.push_back(uint32_t(p.cells.size()));
@@ -112,38 +128,41 @@ class Shadow {
     }
     const uint32_t parts = p.free.back();
     p.free.pop_back();
-    const Cell* from = cells(u);
-    for (uint32_t i = 0; i < 16; i += step) p.cells[parts + i / step] = from[i / u.step];
-    if (u.step != 16) pool(u.step).free.push_back(u.parts);
-    u.step = uint8_t(step);
-    u.parts = parts;
+    const Cell* from = cells(unit);
+    for (uint32_t i = 0; i < 16; i += step) p.cells[parts + i / step] = from[i / f.step];
+    if (f.step != 16) pool(f.step).free.push_back(f.parts);
+    f.step = uint8_t(step);
+    f.parts = parts;
   }
-  const Epoch* read_parts(Unit& u, uint32_t first, uint32_t bytes, const Access& a) {
-    refine(u, bytes);
-    Cell* c = cells(u);
-    for (uint32_t i = first / u.step, end = last(u, first, bytes); i <= end; ++i)
+  const Epoch* read_parts(uint32_t unit, uint32_t first, uint32_t bytes, const Access& a) {
+    refine(unit, bytes);
+    Cell* c = cells(unit);
+    const uint32_t step = forms_[unit].step;
+    for (uint32_t i = first / step, end = (first + bytes - 1) / step; i <= end; ++i)
       if (const Epoch* e = c[i].read_by(a, conflict_)) return e;
     return nullptr;
   }
-  const Epoch* write_parts(Unit& u, uint32_t first, uint32_t bytes, const Access& a) {
-    refine(u, bytes);
-    Cell* c = cells(u);
+  const Epoch* write_parts(uint32_t unit, uint32_t first, uint32_t bytes, const Access& a) {
+    refine(unit, bytes);
+    Form& f = forms_[unit];
+    Cell* c = cells(unit);
     const uint32_t halves = bytes == 16 ? 3 : 1u << first / 8;
-    if ((u.guarded & halves) != 0) {
+    if ((f.guarded & halves) != 0) {
       conflict_ = Conflict::with_mbarrier;
-      return &c[first / u.step].write;
+      return &c[first / f.step].write;
     }
-    for (uint32_t i = first / u.step, end = last(u, first, bytes); i <= end; ++i)
+    for (uint32_t i = first / f.step, end = (first + bytes - 1) / f.step; i <= end; ++i)
       if (const Epoch* e = c[i].write_by(a, conflict_)) return e;
     if (bytes == 16) {  // whole again
-      u.cell = c[0];
-      pool(u.step).free.push_back(u.parts);
-      u.step = 16;
+      cells_[unit] = c[0];
+      pool(f.step).free.push_back(f.parts);
+      f.step = 16;
     }
     return nullptr;
   }
 
-  std::vector<Unit> units_;
+  std::vector<Cell> cells_;  // of units that have one
+  std::vector<Form> forms_;
   Pool pools_[3];
   Conflict conflict_ = Conflict::with_write;
 };

@@ -72,7 +72,7 @@ void Cluster::mbarrier_bytes(uint32_t rank, uint32_t address, uint32_t bytes, co
 void mbarrier_init(uint32_t address, uint32_t arrivals, const char* name, int index) {
   Cluster& c = cluster();
   c.maybe_yield();
-  const uint32_t rank = c.rank_of(c.running());
+  const uint32_t rank = c.own_rank();
   if (address % 8 != 0) c.fail("mbarrier_init: address " + std::to_string(address) + " is no multiple of 8");
   c.check_range(rank, address, 8, "mbarrier_init");
   if (arrivals < 1 || arrivals >= 1u << 20)
@@ -96,14 +96,14 @@ void mbarrier_init(uint32_t address, uint32_t arrivals, const char* name, int in
 
 void mbarrier_invalidate(uint32_t address) {
   Cluster& c = cluster();
-  c.mbarrier(c.rank_of(c.running()), address, "mbarrier_invalidate", false).live = false;
+  c.mbarrier(c.own_rank(), address, "mbarrier_invalidate", false).live = false;
   c.own_block().shadow.guard(address, false);
 }
 
 void mbarrier_arrive(uint32_t address, uint32_t expect_bytes) {
   Cluster& c = cluster();
   c.maybe_yield();
-  MBarrier& b = c.mbarrier(c.rank_of(c.running()), address, "mbarrier_arrive", false);
+  MBarrier& b = c.mbarrier(c.own_rank(), address, "mbarrier_arrive", false);
   b.bytes += expect_bytes;
   if (b.bytes >= 1 << 20) c.fail("mbarrier " + b.name + " expects 2^20 bytes or more");
   c.arrive(b);
@@ -112,7 +112,7 @@ void mbarrier_arrive(uint32_t address, uint32_t expect_bytes) {
 void mbarrier_expect(uint32_t address, uint32_t bytes) {
   Cluster& c = cluster();
   c.maybe_yield();
-  MBarrier& b = c.mbarrier(c.rank_of(c.running()), address, "mbarrier_expect_tx", false);
+  MBarrier& b = c.mbarrier(c.own_rank(), address, "mbarrier_expect_tx", false);
   b.bytes += bytes;
   if (b.bytes >= 1 << 20) c.fail("mbarrier " + b.name + " expects 2^20 bytes or more");
 }
@@ -123,7 +123,7 @@ void mbarrier_arrive_remote(uint32_t address, int rank, Order order) {
   if (rank < 0 || uint32_t(rank) >= c.ranks())
     c.fail("mbarrier_arrive_remote: rank " + std::to_string(rank) + " in a cluster of " +
            std::to_string(c.ranks()) + (c.ranks() == 1 ? " block" : " blocks"));
-  const bool own = uint32_t(rank) == c.rank_of(c.running());
+  const bool own = uint32_t(rank) == c.own_rank();
   if (!own && c.block(uint32_t(rank)).live_threads == 0)
     c.fail("mbarrier_arrive_remote: " + c.name_of_thread(c.running()) + " arrives at a barrier of rank " +
            std::to_string(rank) + ", whose block has exited");
@@ -136,7 +136,7 @@ void mbarrier_arrive_remote(uint32_t address, int rank, Order order) {
 bool mbarrier_test(uint32_t address, uint32_t parity) {
   Cluster& c = cluster();
   if (parity > 1) c.fail("mbarrier_try_wait: parity " + std::to_string(parity) + " is neither 0 nor 1");
-  MBarrier& b = c.mbarrier(c.rank_of(c.running()), address, "mbarrier_try_wait", false);
+  MBarrier& b = c.mbarrier(c.own_rank(), address, "mbarrier_try_wait", false);
   if ((b.phase & 1) == parity) {
     c.ask_in_vain({Waiting::For::try_wait, address, parity});
     return false;
@@ -149,8 +149,9 @@ bool mbarrier_test(uint32_t address, uint32_t parity) {
 void mbarrier_wait(uint32_t address, uint32_t parity) {
   Cluster& c = cluster();
   c.maybe_yield();
-  if (parity > 1) c.fail("mbarrier_wait: parity " + std::to_string(parity) + " is neither 0 nor 1");
-  MBarrier& b = c.mbarrier(c.rank_of(c.running()), address, "mbarrier_wait", false);
+  if (parity > 1)
+    c.fail([=] { return "mbarrier_wait: parity " + std::to_string(parity) + " is neither 0 nor 1"; });
+  MBarrier& b = c.mbarrier(c.own_rank(), address, "mbarrier_wait", false);
   c.wait(b.waiters, {Waiting::For::mbarrier, address, parity}, [&] { return (b.phase & 1) != parity; });
   c.learn(b.completed);
 }
@@ -159,76 +160,81 @@ void mbarrier_wait(uint32_t address, uint32_t parity) {
 
 namespace {
 
+// The running lane, the last of its warp, arrives at `b` for all of them.
+[[gnu::noinline]] void arrive_for_warp(Cluster& c, WarpBarrier& b, Warp& w, const char* atom, Waiting why,
+                                       bool wait, uint32_t threads, Order order) {
+  const uint32_t warp = c.running() / 32;
+  for (uint32_t i = 0; i < 32; ++i) {
+    if (w.in[i] != why.id)
+      c.fail("the lanes of a warp name different barriers at " + std::string(atom) + ": " +
+             std::to_string(w.in[i]) + " and " + std::to_string(why.id));
+    c.add_to(b.arriving, warp * 32 + i, order);
+    ++c.thread(warp * 32 + i).now;
+    w.out[i] = b.generation;
+  }
+  if (b.arrived == 0) b.expected = threads;
+  if (b.expected != threads)
+    c.fail("named barrier " + std::to_string(why.id) + " is used with " + std::to_string(b.expected) +
+           " and with " + std::to_string(threads) + " threads at once");
+  b.arrived += 32;
+  c.progress();
+  if (wait) {
+    w.waits_for = why;
+    b.warps.push_back(warp);
+  } else {
+    c.leave_warp(warp);
+  }
+  if (b.arrived < b.expected) return;
+  b.arrived = 0;
+  ++b.generation;
+  b.completed = b.arriving.freeze();
+  for (const uint32_t waiting : b.warps) c.leave_barrier(waiting, b);
+  b.warps.clear();
+}
+
 // The running lane's warp arrives as a whole at `b`, and waits there or goes on. Returns the phase it arrived
 // in.
-uint64_t arrive_as_warp(Cluster& c, WarpBarrier& b, const char* atom, Waiting why, bool wait, int threads,
-                        Order order = Order::release) {
+uint64_t arrive_as_warp(Cluster& c, WarpBarrier& b, const char* atom, Waiting why, bool wait,
+                        uint32_t threads, Order order = Order::release) {
   c.maybe_yield();
   Warp& w = c.enter_warp(atom, why.id, nullptr);
-  const uint64_t mine = w.generation;
-  const uint32_t warp = c.running() / 32;
-  Waiting reason{Waiting::For::warp, warp, 0};
-  if (w.arrived == 32) {
-    for (uint32_t lane = 0; lane < 32; ++lane) {
-      if (w.in[lane] != why.id)
-        c.fail("the lanes of a warp name different barriers at " + std::string(atom) + ": " +
-               std::to_string(w.in[lane]) + " and " + std::to_string(why.id));
-      c.add_to(b.arriving, warp * 32 + lane, order);
-      ++c.thread(warp * 32 + lane).now;
-      c.thread(warp * 32 + lane).waiting = why;
-      w.out[lane] = b.generation;
-    }
-    if (b.arrived == 0) b.expected = uint32_t(threads);
-    if (b.expected != uint32_t(threads))
-      c.fail("named barrier " + std::to_string(why.id) + " is used with " + std::to_string(b.expected) +
-             " and with " + std::to_string(threads) + " threads at once");
-    b.arrived += 32;
-    c.progress();
-    if (b.arrived >= b.expected) {
-      b.arrived = 0;
-      ++b.generation;
-      b.completed = b.arriving.freeze();
-      std::vector<uint32_t> warps;
-      warps.swap(b.warps);
-      for (const uint32_t other : warps) c.wake_warp(other);
-      c.leave_warp(w);
-    } else if (wait) {
-      b.warps.push_back(warp);
-      reason = why;
-    } else {
-      c.leave_warp(w);
-    }
-  }
-  c.wait(w.waiters, reason, [&] { return w.generation != mine; });
-  if (wait) c.learn(b.completed);
+  if (w.arrived == 32) arrive_for_warp(c, b, w, atom, why, wait, threads, order);
+  c.wait_for_warp();
   return w.out[c.running() % 32];
 }
 
 }  // namespace
 
-void Cluster::wake_warp(uint32_t warp) { leave_warp(warps_[warp]); }
+void Cluster::leave_barrier(uint32_t warp, const WarpBarrier& b) {
+  for (uint32_t lane = 0; lane < 32; ++lane) learn(threads_[warp * 32 + lane], b.completed);
+  leave_warp(warp);
+}
 
 void named_barrier(int id, int threads, bool wait) {
   Cluster& c = cluster();
   const char* atom = wait ? "named_sync" : "named_arrive";
-  if (id < 0 || id > 15) c.fail(std::string(atom) + ": barrier " + std::to_string(id) + " is not in [0, 15]");
+  if (id < 0 || id > 15)
+    c.fail([=] { return std::string(atom) + ": barrier " + std::to_string(id) + " is not in [0, 15]"; });
   if (threads < 32 || threads % 32 != 0 || uint32_t(threads) > c.threads_per_block())
-    c.fail(std::string(atom) + ": " + std::to_string(threads) +
-           " threads; whole warps of the block take part");
-  arrive_as_warp(c, c.own_block().named[id], atom, {Waiting::For::barrier, uint32_t(id), 0}, wait, threads);
+    c.fail([=] {
+      return std::string(atom) + ": " + std::to_string(threads) +
+             " threads; whole warps of the block take part";
+    });
+  arrive_as_warp(c, c.own_block().named[id], atom, {Waiting::For::barrier, uint32_t(id), 0}, wait,
+                 uint32_t(threads));
 }
 
 void block_barrier() {
   Cluster& c = cluster();
   arrive_as_warp(c, c.own_block().named[0], "block_sync", {Waiting::For::barrier, 0, 0}, true,
-                 int(c.threads_per_block()));
+                 c.threads_per_block());
 }
 
 void cluster_arrive(Order order) {
   Cluster& c = cluster();
   c.self().cluster_phase =
       arrive_as_warp(c, c.cluster_barrier(), "cluster_arrive", {Waiting::For::cluster_barrier, 0, 0}, false,
-                     int(c.ranks() * c.threads_per_block()), order);
+                     c.ranks() * c.threads_per_block(), order);
 }
 
 void cluster_wait() {
@@ -236,21 +242,16 @@ void cluster_wait() {
   c.maybe_yield();
   WarpBarrier& b = c.cluster_barrier();
   Warp& w = c.enter_warp("cluster_wait", 0, nullptr);
-  const uint64_t mine = w.generation;
   const uint32_t warp = c.running() / 32;
-  const Waiting why{Waiting::For::cluster_barrier, 0, 0};
-  Waiting reason{Waiting::For::warp, warp, 0};
   if (w.arrived == 32) {
     if (b.generation > c.self().cluster_phase) {
-      c.leave_warp(w);
+      c.leave_barrier(warp, b);
     } else {
-      for (uint32_t lane = 0; lane < 32; ++lane) c.thread(warp * 32 + lane).waiting = why;
+      w.waits_for = {Waiting::For::cluster_barrier, 0, 0};
       b.warps.push_back(warp);
-      reason = why;
     }
   }
-  c.wait(w.waiters, reason, [&] { return w.generation != mine; });
-  c.learn(b.completed);
+  c.wait_for_warp();
 }
 
 void warp_barrier() {

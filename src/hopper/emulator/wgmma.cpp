@@ -20,8 +20,8 @@ namespace hw = layout::hardware;
 
 Cluster& cluster() { return Cluster::current(); }
 
-constexpr uint32_t largest_k = 32;               // elements of one byte
 constexpr uint32_t in_flight_bits = 0x7FFFFFFF;  // a NaN
+constexpr uint32_t rows = 64, depth_bytes = 32;  // of every instruction
 
 uint32_t element_bytes(ElementType t) {
   switch (t) {
@@ -36,74 +36,85 @@ uint32_t element_bytes(ElementType t) {
 }
 bool is_integer(ElementType t) { return t == ElementType::s8 || t == ElementType::u8; }
 
-// Values of all bytes of a type of one byte.
-struct ByteTable {
-  float value[256];
-  explicit ByteTable(ElementType t) {
-    for (uint32_t i = 0; i < 256; ++i)
-      value[i] = t == ElementType::s8     ? float(int8_t(i))
-                 : t == ElementType::u8   ? float(i)
-                 : t == ElementType::e4m3 ? to_float(e4m3{uint8_t(i)})
-                                          : to_float(e5m2{uint8_t(i)});
-  }
-};
-
-// Widens `count` elements.
-void widen(ElementType t, const uint8_t* from, float* to, uint32_t count) {
-  static const ByteTable s8(ElementType::s8), u8(ElementType::u8), f8(ElementType::e4m3),
-      g8(ElementType::e5m2);
-  switch (t) {
-    case ElementType::bf16:
-      for (uint32_t i = 0; i < count; ++i) {
-        uint16_t bits;
-        std::memcpy(&bits, from + 2 * i, 2);
-        to[i] = to_float(bf16{bits});
-      }
-      return;
-    case ElementType::f16:
-      for (uint32_t i = 0; i < count; ++i) {
-        uint16_t bits;
-        std::memcpy(&bits, from + 2 * i, 2);
-        to[i] = to_float(f16{bits});
-      }
-      return;
-    case ElementType::tf32:
-      for (uint32_t i = 0; i < count; ++i) {
-        uint32_t bits;
-        std::memcpy(&bits, from + 4 * i, 4);
-        to[i] = std::bit_cast<float>(bits & 0xFFFFE000u);  // the instruction reads 19 bits
-      }
-      return;
-    default: {
-      const ByteTable& table = t == ElementType::s8     ? s8
-                               : t == ElementType::u8   ? u8
-                               : t == ElementType::e4m3 ? f8
-                                                        : g8;
-      for (uint32_t i = 0; i < count; ++i) to[i] = table.value[from[i]];
-    }
-  }
-}
-
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__)
 #define WF_CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
 #else
 #define WF_CLONES
 #endif
 
-// 16 columns at a time: a vector register of AVX-512, two of AVX2, four of SSE or NEON.
-typedef float Columns __attribute__((vector_size(64)));
-constexpr uint32_t columns = 16, rows_at_once = 8;
-
-// sum (8, n) = A (8, depth) B (depth, n); n is rounded up to whole vectors, b and sum are aligned to them.
-WF_CLONES void multiply_rows(float* sum, const float* a, const float* b, uint32_t n, uint32_t depth) {
-  for (uint32_t j = 0; j < n; j += columns) {
-    Columns d[rows_at_once] = {};
-    for (uint32_t k = 0; k < depth; ++k) {
-      const Columns row = *reinterpret_cast<const Columns*>(b + k * n + j);
-      for (uint32_t i = 0; i < rows_at_once; ++i) d[i] += a[i * depth + k] * row;
-    }
-    for (uint32_t i = 0; i < rows_at_once; ++i) *reinterpret_cast<Columns*>(sum + i * n + j) = d[i];
+// Values of all bytes of a small float.
+struct ByteTable {
+  float value[256];
+  explicit ByteTable(bool e4) {
+    for (uint32_t i = 0; i < 256; ++i)
+      value[i] = e4 ? to_float(e4m3{uint8_t(i)}) : to_float(e5m2{uint8_t(i)});
   }
+};
+const float* small_floats(bool e4) {
+  static const ByteTable e4m3_values(true), e5m2_values(false);
+  return e4 ? e4m3_values.value : e5m2_values.value;
+}
+
+// Widens `bytes` bytes of elements.
+WF_CLONES void widen(ElementType t, const uint8_t* from, float* to, uint32_t bytes) {
+  const auto each = [&]<class T>(T bits, auto value) {
+    for (uint32_t i = 0; i < bytes / sizeof(T); ++i) {
+      std::memcpy(&bits, from + i * sizeof(T), sizeof(T));
+      to[i] = value(bits);
+    }
+  };
+  switch (t) {
+    case ElementType::bf16:
+      return each(uint16_t{}, [](uint16_t bits) { return to_float(bf16{bits}); });
+    case ElementType::f16:
+      return each(uint16_t{}, [](uint16_t bits) { return to_float(f16{bits}); });
+    case ElementType::tf32:  // the instruction reads 19 bits
+      return each(uint32_t{}, [](uint32_t bits) { return std::bit_cast<float>(bits & 0xFFFFE000u); });
+    case ElementType::s8:
+      return each(int8_t{}, [](int8_t bits) { return float(bits); });
+    case ElementType::u8:
+      return each(uint8_t{}, [](uint8_t bits) { return float(bits); });
+    default: {
+      const float* values = small_floats(t == ElementType::e4m3);
+      return each(uint8_t{}, [&](uint8_t bits) { return values[bits]; });
+    }
+  }
+}
+
+// 16 rows at a time: a vector register of AVX-512, two of AVX2, four of SSE or NEON.
+typedef float Rows __attribute__((vector_size(64)));
+typedef int32_t Integers __attribute__((vector_size(64)));
+typedef uint32_t Bits __attribute__((vector_size(64)));
+constexpr uint32_t rows_at_once = 16, columns_at_once = 8;
+
+// tile (n, 64) (+)= the transpose of A B, A as (depth, 64), element (k, j) of B at b[k * down + j * across].
+WF_CLONES void multiply(uint32_t* tile, const float* a, const float* b, uint32_t n, uint32_t depth,
+                        uint32_t down, uint32_t across, bool integers, bool accumulate) {
+  for (uint32_t j = 0; j < n; j += columns_at_once, b += columns_at_once * across)
+    for (uint32_t i = 0; i < rows; i += rows_at_once) {
+      Rows sum[columns_at_once] = {};
+      for (uint32_t k = 0; k < depth; ++k) {
+        Rows column;
+        std::memcpy(&column, a + k * rows + i, sizeof column);
+        for (uint32_t c = 0; c < columns_at_once; ++c) sum[c] += column * b[k * down + c * across];
+      }
+      for (uint32_t c = 0; c < columns_at_once; ++c) {
+        uint32_t* to = tile + (j + c) * rows + i;
+        if (integers) {
+          Bits d = {};  // unsigned: int32 wraps around
+          if (accumulate) std::memcpy(&d, to, sizeof d);
+          d += Bits(__builtin_convertvector(sum[c], Integers));
+          std::memcpy(to, &d, sizeof d);
+        } else {
+          Rows d = sum[c];
+          if (accumulate) {
+            std::memcpy(&d, to, sizeof d);
+            d = sum[c] + d;
+          }
+          std::memcpy(to, &d, sizeof d);
+        }
+      }
+    }
 }
 
 // The matrix descriptor of an operand; addresses are those of 16-byte units.
@@ -133,34 +144,50 @@ struct Operand {
   }
 };
 
-// (rows, depth) of a K-major or MN-major operand, widened. K-major rows come out as they are, MN-major ones
-// as (depth, rows).
+// Gathers an operand as it lies in shared memory, 16 bytes at a time.
 struct Reader {
   Cluster& c;
   uint32_t rank;
   Access access;
-  const uint8_t* unit(uint32_t address) {
-    const uint8_t* p = c.at(rank, address, 16, 16, "WGMMA operand");
-    c.check_async_read(rank, address, 16, access);
-    return p;
+  Passed passed = {};
+  void unit(uint32_t address, uint8_t* to) {
+    const uint8_t* from = c.at(rank, address, 16, 16, "WGMMA operand");
+    c.check_unit_async_read(rank, address, access, passed);
+    std::memcpy(to, from, 16);
+  }
+  // (count, 32 bytes)
+  void k_major(const Operand& o, uint32_t count, uint8_t* to) {
+    for (uint32_t row = 0; row < count; ++row)
+      for (uint32_t u = 0; u < 2; ++u, to += 16) unit(o.k_major_unit(row, u), to);
+  }
+  // (16, count) elements of 16 bits
+  void mn_major(const Operand& o, uint32_t count, uint8_t* to) {
+    for (uint32_t k = 0; k < 16; ++k)
+      for (uint32_t u = 0; u < count / 8; ++u, to += 16) unit(o.mn_major_unit(u, k), to);
   }
 };
 
-void read_k_major(Reader r, const Operand& o, ElementType t, uint32_t rows, float* to) {
-  const uint32_t per_unit = 16 / element_bytes(t);
-  for (uint32_t row = 0; row < rows; ++row)
-    for (uint32_t u = 0; u < 2; ++u)
-      widen(t, r.unit(o.k_major_unit(row, u)), to + (row * 2 + u) * per_unit, per_unit);
+// Register j of thread t holds 4 bytes of row t/32*16 + t%32/4 + j%2*8, from byte t%4*4 + j/2*16 of K.
+void lay_out_registers(const uint32_t* registers, uint8_t* to) {
+  for (uint32_t t = 0; t < 128; ++t)
+    for (uint32_t j = 0; j < 4; ++j) {
+      const uint32_t row = t / 32 * 16 + t % 32 / 4 + j % 2 * 8;
+      std::memcpy(to + row * depth_bytes + t % 4 * 4 + j / 2 * 16, registers + t * 4 + j, 4);
+    }
 }
-void read_mn_major(Reader r, const Operand& o, ElementType t, uint32_t rows, float* to, uint32_t stride) {
-  for (uint32_t k = 0; k < 16; ++k)
-    for (uint32_t u = 0; u < rows / 8; ++u)
-      widen(t, r.unit(o.mn_major_unit(u, k)), to + k * stride + u * 8, 8);
-}
-// to (width, rows), rows `stride` apart, = from (rows, width)
-void transpose(const float* from, float* to, uint32_t rows, uint32_t width, uint32_t stride) {
-  for (uint32_t i = 0; i < rows; ++i)
-    for (uint32_t j = 0; j < width; ++j) to[j * stride + i] = from[i * width + j];
+
+// Row r of the tile at words[r], a column every 64 words: where thread t has its registers. f(register,
+// word).
+template <class F>
+void each_register(uint32_t t, uint32_t n, F f) {
+  const auto first = uint32_t(accumulator_column(int(t), 0)) * rows + uint32_t(accumulator_row(int(t), 0));
+  for (uint32_t i = 0; i < n / 2; i += 4) {
+    const uint32_t word = first + i * 2 * rows;
+    f(i, word);
+    f(i + 1, word + rows);
+    f(i + 2, word + 8);
+    f(i + 3, word + rows + 8);
+  }
 }
 
 }  // namespace
@@ -169,53 +196,35 @@ void Cluster::execute_product(uint32_t warpgroup) {
   Warpgroup& wg = warpgroups_[warpgroup];
   PendingProduct& op = wg.queue.front();
   const Product& p = op.product;
-  const uint32_t depth = 32 / element_bytes(p.a), n = uint32_t(p.n);
-  const uint32_t padded = (n + columns - 1) / columns * columns;
+  const uint32_t depth = depth_bytes / element_bytes(p.a), n = uint32_t(p.n);
   const Epoch self{warpgroup_agent(warpgroup), Time(wg.executed + 1)};
   Reader reader{*this, op.rank, {op.base.get(), self, self}};
-  alignas(64) static thread_local float a[64 * largest_k], b[256 * largest_k], raw[256 * largest_k],
-      sum[rows_at_once * 256];
+  static thread_local uint8_t bytes[256 * depth_bytes];
+  static thread_local float a[rows * depth_bytes], b[256 * depth_bytes], by_row[rows * depth_bytes];
 
+  const bool columns = !p.a_in_registers && p.a_mn_major;
   if (p.a_in_registers) {
-    // Register j of thread t holds 4 bytes of row t/32*16 + t%32/4 + j%2*8, from byte t%4*4 + j/2*16 of K.
-    const uint32_t per_register = 4 / element_bytes(p.a);
-    for (uint32_t t = 0; t < 128; ++t)
-      for (uint32_t j = 0; j < 4; ++j) {
-        const uint32_t row = t / 32 * 16 + t % 32 / 4 + j % 2 * 8;
-        widen(p.a, reinterpret_cast<const uint8_t*>(&op.a_registers[t * 4 + j]),
-              a + row * depth + (t % 4 * 4 + j / 2 * 16) / element_bytes(p.a), per_register);
-      }
-  } else if (p.a_mn_major) {
-    read_mn_major(reader, Operand(*this, p.a_descriptor), p.a, 64, raw, 64);
-    transpose(raw, a, depth, 64, depth);
+    lay_out_registers(op.a_registers.data(), bytes);
+  } else if (columns) {
+    reader.mn_major(Operand(*this, p.a_descriptor), rows, bytes);
   } else {
-    read_k_major(reader, Operand(*this, p.a_descriptor), p.a, 64, a);
+    reader.k_major(Operand(*this, p.a_descriptor), rows, bytes);
   }
-  if (p.b_mn_major) {
-    read_mn_major(reader, Operand(*this, p.b_descriptor), p.b, n, b, padded);
-  } else {
-    read_k_major(reader, Operand(*this, p.b_descriptor), p.b, n, raw);
-    transpose(raw, b, n, depth, padded);
-  }
+  widen(p.a, bytes, columns ? a : by_row, rows * depth_bytes);
+  if (!columns)
+    for (uint32_t k = 0; k < depth; ++k)
+      for (uint32_t i = 0; i < rows; ++i) a[k * rows + i] = by_row[i * depth + k];
   if (p.negate_a != p.negate_b)
-    for (uint32_t i = 0; i < 64 * depth; ++i) a[i] = -a[i];
+    for (uint32_t i = 0; i < rows * depth; ++i) a[i] = -a[i];
 
-  uint32_t* tile = op.accumulators->tile.data();  // (64, n)
-  const bool integers = is_integer(p.a);
-  for (uint32_t first = 0; first < 64; first += rows_at_once) {
-    multiply_rows(sum, a + first * depth, b, padded, depth);
-    for (uint32_t row = 0; row < rows_at_once; ++row, tile += n) {
-      const float* from = sum + row * padded;
-      for (uint32_t i = 0; i < n; ++i) {
-        if (integers) {
-          tile[i] = (p.accumulate ? tile[i] : 0) + uint32_t(int32_t(from[i]));
-        } else {
-          const float d = p.accumulate ? from[i] + std::bit_cast<float>(tile[i]) : from[i];
-          tile[i] = std::bit_cast<uint32_t>(d);
-        }
-      }
-    }
+  if (p.b_mn_major) {
+    reader.mn_major(Operand(*this, p.b_descriptor), n, bytes);
+  } else {
+    reader.k_major(Operand(*this, p.b_descriptor), n, bytes);
   }
+  widen(p.b, bytes, b, n * depth_bytes);
+  multiply(op.accumulators->tile.data(), a, b, n, depth, p.b_mn_major ? n : 1, p.b_mn_major ? 1 : depth,
+           is_integer(p.a), p.accumulate);
   wg.queue.pop_front();
   ++wg.executed;
   wake(wg.waiters);
@@ -231,27 +240,30 @@ void wgmma(const Product& product, uint32_t* registers, const uint32_t* a_regist
   Warpgroup& wg = c.warpgroup(index);
   const uint64_t position = s.issued - wg.executed;
   if (position == wg.queue.size()) {
-    if (!hw::wgmma_has_n(product.n, is_integer(product.a)))
-      c.fail("WGMMA: there is no instruction with N = " + std::to_string(product.n));
+    const int n = product.n;
+    if (!hw::wgmma_has_n(n, is_integer(product.a)))
+      c.fail([=] { return "WGMMA: there is no instruction with N = " + std::to_string(n); });
     PendingProduct& fresh = wg.queue.emplace_back();
     fresh.product = product;
-    fresh.rank = c.rank_of(c.running());
+    fresh.rank = c.own_rank();
     fresh.base = s.base;
     if (product.a_in_registers) fresh.a_registers.resize(128 * 4);
   }
   PendingProduct& q = wg.queue[position];
   if (!(q.product == product))
-    c.fail("the threads of a warpgroup issue different WGMMAs: " + c.name_of_thread(c.running()) +
-           " differs from the first in type, N, descriptors or flags");
+    c.fail([&c] {
+      return "the threads of a warpgroup issue different WGMMAs: " + c.name_of_thread(c.running()) +
+             " differs from the first in type, N, descriptors or flags";
+    });
   // Operands must be visible to every thread that issues: the product knows what all of them know.
   if (s.base != q.base && s.base != q.seen) {
     q.seen = s.base;
     if (covers(*q.base, *s.base)) {
       q.base = s.base;
     } else if (!covers(*s.base, *q.base)) {
-      auto both = std::make_shared<Clock>(*q.base);
-      for (size_t i = 0; i < both->size(); ++i) (*both)[i] = std::min((*both)[i], (*s.base)[i]);
-      q.base = std::move(both);
+      Clock both = *q.base;
+      for (size_t i = 0; i < both.size(); ++i) both[i] = std::min(both[i], (*s.base)[i]);
+      q.base = share<const FrozenClock>(std::move(both));
     }
   }
   ++s.issued;
@@ -265,17 +277,14 @@ void wgmma(const Product& product, uint32_t* registers, const uint32_t* a_regist
                              [&](const auto& f) { return f.registers == registers; });
   if (flight == s.in_flight.end()) {
     if (!s.fenced)
-      c.fail(c.name_of_thread(c.running()) +
-             " issues a WGMMA on registers that it has touched, without wgmma_fence");
-    if (!q.accumulators) {
-      q.accumulators = std::make_shared<Accumulators>();
-      q.accumulators->n = uint32_t(product.n);
-      q.accumulators->tile.resize(64 * size_t(product.n));
-    }
+      c.fail([&c] {
+        return c.name_of_thread(c.running()) +
+               " issues a WGMMA on registers that it has touched, without wgmma_fence";
+      });
+    if (!q.accumulators) q.accumulators = share<Accumulators>(uint32_t(product.n));
     if (product.accumulate)
-      for (int i = 0; i < product.n / 2; ++i)
-        q.accumulators->tile[size_t(accumulator_row(int(t), i) * product.n + accumulator_column(int(t), i))] =
-            registers[i];
+      each_register(t, uint32_t(product.n),
+                    [&](uint32_t i, uint32_t word) { q.accumulators->tile[word] = registers[i]; });
     // NaN: reading an accumulator before wgmma_wait must show.
     std::fill_n(registers, product.n / 2, in_flight_bits);
     flight = s.in_flight.insert(s.in_flight.end(), {registers, q.accumulators, 0});
@@ -295,6 +304,13 @@ void wgmma_commit() {
   t.product_groups.push_back(t.issued);
 }
 
+[[noreturn, gnu::noinline]] static void fail_changed(Cluster& c, const Thread::InFlight& f) {
+  uint32_t i = 0;
+  while (f.registers[i] == in_flight_bits) ++i;
+  c.fail(c.name_of_thread(c.running()) + " changed accumulator " + std::to_string(i) +
+         " of a WGMMA before wgmma_wait");
+}
+
 void wgmma_wait(uint32_t pending) {
   Cluster& c = cluster();
   c.maybe_yield();
@@ -305,7 +321,7 @@ void wgmma_wait(uint32_t pending) {
   uint64_t target = 0;
   while (s.product_groups.size() > pending) {
     target = s.product_groups.front();
-    s.product_groups.pop_front();
+    s.product_groups.erase(s.product_groups.begin());
   }
   if (target == 0) return;
   c.wait(wg.waiters, {Waiting::For::product, 0, 0}, [&] { return wg.executed >= target; });
@@ -313,19 +329,19 @@ void wgmma_wait(uint32_t pending) {
   std::erase_if(s.register_operands, [&](const Thread::RegisterOperand& r) {
     if (r.product > target) return false;
     if (!std::equal(r.value, r.value + 4, r.registers))
-      c.fail(c.name_of_thread(c.running()) + " changed a register operand of a WGMMA before wgmma_wait");
+      c.fail([&c] {
+        return c.name_of_thread(c.running()) + " changed a register operand of a WGMMA before wgmma_wait";
+      });
     return true;
   });
   std::erase_if(s.in_flight, [&](const Thread::InFlight& f) {
     if (f.last > target) return false;
-    for (uint32_t i = 0; i < f.accumulators->n / 2; ++i)
-      if (f.registers[i] != in_flight_bits)
-        c.fail(c.name_of_thread(c.running()) + " changed accumulator " + std::to_string(i) +
-               " of a WGMMA before wgmma_wait");
-    const int n = int(f.accumulators->n);
-    for (int i = 0; i < n / 2; ++i)
-      f.registers[i] =
-          f.accumulators->tile[size_t(accumulator_row(int(t), i) * n + accumulator_column(int(t), i))];
+    const uint32_t n = f.accumulators->n;
+    uint32_t changed = 0;
+    for (uint32_t i = 0; i < n / 2; ++i) changed |= f.registers[i] ^ in_flight_bits;
+    if (changed != 0) fail_changed(c, f);
+    const uint32_t* tile = f.accumulators->tile.data();
+    each_register(t, n, [&](uint32_t i, uint32_t word) { f.registers[i] = tile[word]; });
     return true;
   });
 }
