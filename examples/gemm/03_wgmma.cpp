@@ -60,8 +60,8 @@ gemm_kernel(WF_PARAM TensorMap map_a, WF_PARAM TensorMap map_b, typename C::Out*
       wgmma<Product>(sums[r], a.descriptor() + a.descriptor_step(r * 64, step),
                      b.descriptor() + b.descriptor_step(0, step), x > 0 || step > 0);
     wgmma_commit();
-    wgmma_wait<0>();  // the tiles are read, and the sums may be touched
-    block_sync();     // all four warps have read the tiles: the next ones may come
+    wgmma_wait<0>();
+    block_sync();  // all four warps have read the tiles: the next ones may come
   }
   // Register i lies as far from the thread's first element as thread 0's register i from the tile's.
   typename C::Out* first =

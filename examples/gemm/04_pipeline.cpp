@@ -64,9 +64,10 @@ gemm_kernel(WF_PARAM TensorMap map_a, WF_PARAM TensorMap map_b, typename C::Out*
       wgmma<Product>(sums[r], a + Tile<typename C::ATile>::descriptor_step(r * 64, step),
                      b + Tile<typename C::BTile>::descriptor_step(0, step), tile > 0 || step > 0);
     wgmma_commit();
-    wgmma_wait<1>();                        // the products of the tile before are over in this warp,
-    block_sync();                           // and in all: its stage is free
-    const int next = tile - 1 + C::stages;  // whose turn it is in that stage
+    // The products of the tile before are over, in this warp and then in all: its stage takes a later tile.
+    wgmma_wait<1>();
+    block_sync();
+    const int next = tile - 1 + C::stages;
     if (thread_id() == 0 && tile > 0 && next < tiles_deep) fetch(previous, next);
     previous = ring.stage;
     ring.advance();

@@ -8,7 +8,6 @@
 #pragma once
 
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -113,10 +112,16 @@ inline void* allocate(size_t bytes) {
 }
 inline void release(void* p) { cudaFree(p); }
 inline void copy(void* to, const void* from, size_t bytes) { cudaMemcpy(to, from, bytes, cudaMemcpyDefault); }
+// What has gone wrong on the device; null if nothing.
+inline const char* fault() {
+  const cudaError_t e = cudaGetLastError();
+  return e == cudaSuccess ? nullptr : cudaGetErrorString(e);
+}
 #else
 inline void* allocate(size_t bytes) { return std::aligned_alloc(128, (bytes + 127) / 128 * 128); }
 inline void release(void* p) { std::free(p); }
 inline void copy(void* to, const void* from, size_t bytes) { std::memcpy(to, from, bytes); }
+inline const char* fault() { return nullptr; }  // launch() returns the emulator's errors
 #endif
 
 template <class T>
@@ -171,6 +176,7 @@ class Check {
         m_, n_, k_, a_.memory.get(), b_.memory.get(), d_.memory.get() + guard, multiprocessors, nullptr};
     if (const Status s = gemm(p); !s) return s.error().message;
     d_.download();
+    if (const char* what = fault()) return what;
     for (size_t i = 0; i < want_.size(); ++i) {
       if (std::memcmp(&d_.host[i], &want_[i], sizeof(Out)) == 0) continue;
       const float got = host_float(d_.host[i]), want = host_float(want_[i]);
@@ -200,39 +206,41 @@ constexpr int cluster_of() {
     return 1;
 }
 
-// The sizes of a step's check, in tiles: one of everything; several tiles and a K that ends within the first
+// Under how many of the emulator's schedules a step is checked; WF_SEEDS=n asks for others.
+inline int schedules() {
+#ifdef __CUDACC__
+  return 1;
+#else
+  const char* given = std::getenv("WF_SEEDS");
+  return given != nullptr ? std::atoi(given) : 20;
+#endif
+}
+
+// The sizes of a step's check, in tiles: one of everything; several tiles, and a K that ends within the first
 // lap of a ring of stages; a K of several laps.
 template <class Config, class Gemm>
 bool check(const char* step, const char* types, Gemm gemm) {
   using In = typename Config::In;
   using Out = typename Config::Out;
-  constexpr int tile_m = Config::tile_m * cluster_of<Config>();
-  const char* given = std::getenv("WF_SEEDS");
-#ifdef __CUDACC__
-  const int seeds = 1;  // of the emulator's schedule
-#else
-  const int seeds = given != nullptr ? std::atoi(given) : 8;
-#endif
-  (void)given;
-  if (gemm(Problem<In, Out>{tile_m + 1, Config::tile_n, Config::tile_k, nullptr, nullptr, nullptr})) {
-    std::printf("%s, %s: M = %d was not refused\n", step, types, tile_m + 1);
-    return false;
-  }
-  const int sizes[][3] = {{1, 1, 1}, {3, 2, 2}, {2, 3, 3}, {1, 2, 11}};
+  constexpr int cluster = cluster_of<Config>(), tile_m = Config::tile_m * cluster;
+  if (gemm(Problem<In, Out>{tile_m + 1, Config::tile_n, Config::tile_k, nullptr, nullptr, nullptr}))
+    return std::printf("%s, %s: M = %d was not refused\n", step, types, tile_m + 1), false;
+  constexpr int sizes[][3] = {{1, 1, 1}, {2, 2, 2}, {3, 1, 3}, {1, 2, 11}};
   for (const auto& tiles : sizes) {
     const int m = tiles[0] * tile_m, n = tiles[1] * Config::tile_n, k = tiles[2] * Config::tile_k;
     Check<In, Out> checked(m, n, k, unsigned(m + n + k));
-    for (int seed = 1; seed <= seeds; ++seed) {
+    for (int seed = 1; seed <= schedules(); ++seed) {
 #ifndef __CUDACC__
       emulator::options().seed = uint64_t(seed);
 #endif
-      const std::string wrong = checked(gemm, (1 + seed % 3) * cluster_of<Config>());
+      const std::string wrong = checked(gemm, (1 + seed % 3) * cluster);
       if (wrong.empty()) continue;
       std::printf("%s, %s, %d x %d x %d, seed %d: %s\n", step, types, m, n, k, seed, wrong.c_str());
       return false;
     }
   }
-  std::printf("%s, %s: %d sizes under %d schedules are right\n", step, types, int(std::size(sizes)), seeds);
+  std::printf("%s, %s: %d sizes under %d schedules are right\n", step, types, int(std::size(sizes)),
+              schedules());
   return true;
 }
 
@@ -289,7 +297,9 @@ int run_c(Gemm gemm, int type, int m, int n, int k, const void* a, const void* b
     return gemm(Problem<In, Out>{m, n, k, static_cast<const In*>(a), static_cast<const In*>(b),
                                  static_cast<Out*>(d), device_multiprocessors(), stream});
   };
-  const Status s = type == 0 ? run(bf16{}, bf16{}) : run(tf32{}, float{});
+  const Status s = type == 0   ? run(bf16{}, bf16{})
+                   : type == 1 ? run(tf32{}, float{})
+                               : warpfold::fail(warpfold::ErrorCode::kInvalidArgument, "type is 0 or 1");
   if (!s) std::snprintf(message, message_bytes, "%s", s.error().message.c_str());
   return s ? 0 : 1;
 }
