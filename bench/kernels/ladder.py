@@ -3,8 +3,8 @@
 
 Each step is first checked: exactly on small integers, and within the error bound on the data that it is timed with,
 random normal. Then steps 3 to 8 and cuBLAS run in turn, as gemm.py measures; steps 1 and 2, which take many times as
-long and would let the chip cool between the others, run by themselves. The post's figures stand beside: TFLOPS on an
-H100 PCIe at 4096 cubed in tf32; those in its half-precision plot are fp16.
+long and would let the chip cool between the others, run by themselves. The post's figures stand beside: TFLOPS of an
+H100 PCIe at 4096 cubed, in tf32, and in fp16 beside bf16.
 """
 import argparse
 import ctypes
@@ -19,11 +19,12 @@ STEPS = ["naive", "shared", "wgmma", "pipeline", "producer", "two_consumers", "c
 SLOW = 2  # of the steps run on the fp32 units
 # Name: number in the C interface, type of A and B, of D, what the chip's WGMMA alone reaches on random data.
 TYPES = {"bf16": (0, torch.bfloat16, torch.bfloat16, 870), "tf32": (1, torch.float32, torch.float32, 454)}
-# The post's TFLOPS and what ran; None is cuBLAS. "~" was read off a plot or is given as about.
-POST = {"tf32": {2: ("~25", "CuTe without TMA and WGMMA"), 3: ("170.0", "its kernel"), 4: ("228.5", "CUTLASS, pipelined"),
-                 7: ("249.5", "CUTLASS, warp-specialised, clusters"), 8: ("~280", "CUTLASS, ping-pong"),
-                 None: ("215.6", "cuBLAS")},
-        "bf16": {2: ("~35", "CuTe without TMA and WGMMA, fp16"), 3: ("~320", "its kernel, fp16"), None: ("~420", "cuBLAS, fp16")}}
+# The post's TFLOPS at 4096 cubed and what ran; None is cuBLAS.
+POST = {"tf32": {2: (25, "CuTe without TMA and WGMMA, off a plot"), 3: (170, "its kernel"), 4: (228.5, "CUTLASS, pipelined"),
+                 7: (249.5, "CUTLASS, warp-specialised, clusters"), 8: (280, "CUTLASS, ping-pong, about"),
+                 None: (215.6, "cuBLAS")},
+        "bf16": {2: (35, "CuTe without TMA and WGMMA, fp16, off a plot"), 3: (320, "its kernel, fp16, off a plot"),
+                 None: (420, "cuBLAS, fp16, off a plot")}}
 
 
 class Ladder:
@@ -79,20 +80,25 @@ def measure(ladder, type_name, size, seconds):
     flops = 2.0 * size[0] * size[1] * size[2]
     tflops = [flops / ms * 1e-9 for ms in slow + fast[1:]]
     peer = flops / fast[0] * 1e-9
+    post = POST[type_name] if list(size) == [4096] * 3 else {}
+
+    def line(label, t, gain, step):
+        figure, what = post.get(step, (None, ""))
+        beside = f"   {figure:6g} {what}" if figure else ""
+        gain_text = f"{gain:.2f}x" if gain else ""
+        print(f"{label:18} {flops / t * 1e-6:10.1f} {t:7.1f} {gain_text:>7} {t / limit:6.1%} {t / peer:6.2f}x{beside}", flush=True)
+
     print(f"\n{type_name}, {' x '.join(map(str, size))}, random normal data, {torch.cuda.get_device_name()}")
-    print(f"{'step':18} {'us':>10} {'TFLOPS':>7} {'gain':>7} {'limit':>6} {'cuBLAS':>7}   post, H100 PCIe")
+    print(f"{'step':18} {'us':>10} {'TFLOPS':>7} {'gain':>7} {'limit':>6} {'cuBLAS':>7}{'   post, TFLOPS of an H100 PCIe' if post else ''}")
     results = []
     for step, (name, t) in enumerate(zip(STEPS, tflops), 1):
         gain = t / tflops[step - 2] if step > 1 else None
-        figure, what = POST[type_name].get(step, ("", ""))
-        gain_text = f"{gain:6.2f}x" if gain else ""
-        print(f"{step:02} {name:15} {flops / t * 1e-6:10.1f} {t:7.1f} {gain_text:>7} {t / limit:6.1%} {t / peer:6.2f}x"
-              f"   {figure:>6} {what}", flush=True)
+        line(f"{step:02} {name}", t, gain, step)
+        figure, what = post.get(step, (None, None))
         results.append({"step": step, "name": name, "type": type_name, "m": size[0], "n": size[1], "k": size[2],
                         "us": flops / t * 1e-6, "tflops": t, "gain": gain, "cublas_tflops": peer, "ratio": t / peer,
                         "post_tflops": figure, "post": what})
-    figure, what = POST[type_name][None]
-    print(f"{'cuBLAS':18} {flops / peer * 1e-6:10.1f} {peer:7.1f} {'':7} {peer / limit:6.1%} {1:6.2f}x   {figure:>6} {what}")
+    line("cuBLAS", peer, None, None)
     return results
 
 
@@ -113,7 +119,10 @@ def main():
             p.error(f"--types: {type_name} is not among {', '.join(TYPES)}")
         for size in o.sizes.split(","):
             parts = [int(x) for x in size.split("x")]
-            results += measure(ladder, type_name, parts * 3 if len(parts) == 1 else parts, o.seconds)
+            try:
+                results += measure(ladder, type_name, parts * 3 if len(parts) == 1 else parts, o.seconds)
+            except RuntimeError as e:
+                p.exit(1, f"error: {type_name}, {size}: {e}\n")
     if o.json:
         about = {"device": torch.cuda.get_device_name(), "torch": torch.__version__, "cuda": torch.version.cuda,
                  "date": datetime.date.today().isoformat(), "data": "random normal", "results": results}
