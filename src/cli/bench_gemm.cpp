@@ -1,7 +1,8 @@
 // `warpfold bench gemm`: TFLOPS of the matrix products on this machine's Hopper GPU, beside cuBLAS where
 // PyTorch is installed. Peers must run in one process with the kernel that they are compared with, so with
 // PyTorch the measurement is bench/kernels/gemm.py, carried inside this program, over libwarpfold.so; without
-// it, the same table is measured here.
+// it, the same table is measured here. --ladder times the steps of examples/gemm: bench/kernels/ladder.py
+// over libwarpfold_ladder.so.
 #include "cli/bench_gemm.h"
 
 #include <fmt/format.h>
@@ -36,15 +37,15 @@ namespace fs = std::filesystem;
 struct Options {
   std::string sizes = "2048,4096,8192,16384", types = "bf16", tiles = "auto", json;
   double seconds = 1;
-  bool no_peers = false;
+  bool no_peers = false, ladder = false;
 };
 
-// libwarpfold.so as it lies beside this program when built or installed; empty if it is not there.
-fs::path find_library() {
+// The library as it lies beside this program when built (in `folder`) or installed; empty if it is not there.
+fs::path find_library(const char* folder, const char* name) {
   std::error_code ignored;
   const fs::path here = fs::read_symlink("/proc/self/exe", ignored).parent_path();
-  for (const char* place : {"src/c_api", ".", "../lib"})
-    if (fs::exists(here / place / "libwarpfold.so", ignored)) return here / place / "libwarpfold.so";
+  for (const char* place : {folder, ".", "../lib"})
+    if (fs::exists(here / place / name, ignored)) return here / place / name;
   return {};
 }
 
@@ -53,30 +54,42 @@ bool has_torch() {
              "python3 -c 'import sys, torch; sys.exit(not torch.cuda.is_available())' >/dev/null 2>&1") == 0;
 }
 
-// Runs the carried script; does not return unless that fails.
-Status run_script(const Options& o, const fs::path& library) {
+// Runs the carried script gemm.py or ladder.py; does not return unless that fails.
+Status run_script(const char* script, const Options& o, const fs::path& library) {
   std::string folder = (fs::temp_directory_path() / "warpfold-bench-XXXXXX").string();
   if (::mkdtemp(folder.data()) == nullptr)
     return fail(ErrorCode::kIo, "cannot make a folder under the temporary one");
   std::ofstream(fs::path(folder) / "warpfold_c.py") << scripts::warpfold_c;
   std::ofstream(fs::path(folder) / "gemm.py") << scripts::gemm;
+  std::ofstream(fs::path(folder) / "ladder.py") << scripts::ladder;
   std::vector<std::string> words = {"python3",
-                                    (fs::path(folder) / "gemm.py").string(),
+                                    (fs::path(folder) / script).string(),
                                     library.string(),
                                     "--sizes",
                                     o.sizes,
                                     "--types",
                                     o.types,
-                                    "--tiles",
-                                    o.tiles,
                                     "--seconds",
                                     fmt::format("{}", o.seconds)};
+  if (!o.ladder) words.insert(words.end(), {"--tiles", o.tiles});
   if (!o.json.empty()) words.insert(words.end(), {"--json", o.json});
   std::vector<char*> argv;
   for (std::string& w : words) argv.push_back(w.data());
   argv.push_back(nullptr);
   ::execvp(argv[0], argv.data());
   return fail(ErrorCode::kIo, "cannot start python3");
+}
+
+Status run_ladder(const Options& o) {
+  const fs::path library = find_library("examples/gemm", "libwarpfold_ladder.so");
+  if (library.empty())
+    return fail(ErrorCode::kUnsupported,
+                "bench gemm --ladder: libwarpfold_ladder.so is not beside this program; the target "
+                "warpfold_ladder builds it where nvcc is found");
+  if (!has_torch())
+    return fail(ErrorCode::kUnsupported,
+                "bench gemm --ladder: needs PyTorch and a GPU, to time the steps beside cuBLAS");
+  return run_script("ladder.py", o, library);
 }
 
 #if WARPFOLD_CUDA_RUNTIME
@@ -242,17 +255,26 @@ int bench_gemm_main(int argc, char** argv) {
   Options o;
   CLI::App app("Speed of matrix products on a Hopper GPU, beside cuBLAS where PyTorch is installed",
                "warpfold bench gemm");
-  app.add_option("--sizes", o.sizes, "m or mxnxk, comma-separated")->capture_default_str();
-  app.add_option("--types", o.types, "bf16, f16; beside PyTorch also int8, int8_bf16")->capture_default_str();
+  const auto* sizes = app.add_option("--sizes", o.sizes, "m or mxnxk, comma-separated; --ladder: 4096")
+                          ->capture_default_str();
+  const auto* types = app.add_option("--types", o.types,
+                                     "bf16, f16; beside PyTorch also int8, int8_bf16; --ladder: tf32,bf16")
+                          ->capture_default_str();
   app.add_option("--tiles", o.tiles, "auto, all, or names")->capture_default_str();
   app.add_option("--seconds", o.seconds, "of timed runs for each row")
       ->check(CLI::Range(0.01, 600.0))
       ->capture_default_str();
   app.add_option("--json", o.json, "also write the results to this file");
   app.add_flag("--no-peers", o.no_peers, "do not look for PyTorch");
+  app.add_flag("--ladder", o.ladder,
+               "the steps of examples/gemm instead, beside cuBLAS and the post's figures");
   if (const auto code = parse(app, argc, argv)) return *code;
-  const fs::path library = find_library();
-  const Status status = !o.no_peers && !library.empty() && has_torch() ? run_script(o, library) : measure(o);
+  if (o.ladder && sizes->count() == 0) o.sizes = "4096";
+  if (o.ladder && types->count() == 0) o.types = "tf32,bf16";
+  const fs::path library = find_library("src/c_api", "libwarpfold.so");
+  const Status status = o.ladder                                         ? run_ladder(o)
+                        : !o.no_peers && !library.empty() && has_torch() ? run_script("gemm.py", o, library)
+                                                                         : measure(o);
   if (status) return 0;
   return report_error(status.error());
 }

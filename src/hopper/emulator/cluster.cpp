@@ -47,7 +47,7 @@ Cluster::Cluster(const Launch& launch, uint32_t index, uint64_t seed, GlobalMemo
     : index_(index),
       threads_per_block_(uint32_t(launch.threads)),
       shared_bytes_(uint32_t(launch.shared_bytes)),
-      has_warpgroups_(launch.threads % 128 == 0),
+      has_warpgroups_(launch.threads % 128 == 0 || launch.cluster == 1),
       check_races_(options().check_races),
       seed_(seed),
       random_(seed * 1000003 + index),

@@ -236,7 +236,12 @@ void wgmma(const Product& product, uint32_t* registers, const uint32_t* a_regist
   c.maybe_yield();
   Thread& s = c.self();
   const uint32_t index = c.running() / 128, t = c.running() % 128;
-  if (c.threads_per_block() % 128 != 0) c.fail("WGMMA: the block has no whole warpgroups");
+  // A block may end with part of a warpgroup, whose warps do other work.
+  const uint32_t threads = c.threads_per_block();
+  if (c.running() % threads / 128 >= threads / 128)
+    c.fail("WGMMA: " + c.name_of_warp(c.running()) + " is in no whole warpgroup of the block");
+  if (threads % 128 != 0 && c.ranks() > 1)
+    c.fail("WGMMA: the emulator wants whole warpgroups in the blocks of a cluster");
   Warpgroup& wg = c.warpgroup(index);
   const uint64_t position = s.issued - wg.executed;
   if (position == wg.queue.size()) {

@@ -1,0 +1,103 @@
+#!/usr/bin/env python3
+"""Leaves out or changes one line of a step of examples/gemm at a time and checks that the emulator notices.
+
+Usage: ladder_mutants.py --library libwarpfold_hopper.a [--subset] [--only text]
+Prints what the emulator says of each. A change that survives is a failure, and so is one that no longer compiles or
+whose text is not in the source. --subset runs every eighth.
+"""
+import argparse
+import concurrent.futures
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+EXAMPLES = ROOT / "examples" / "gemm"
+
+# (step, what is wrong, text, replacement)
+MUTANTS = [
+    ("02_shared", "products before the tiles are complete", "block_sync();  // the tiles are complete", ""),
+    ("02_shared", "tiles overwritten while they are read", "block_sync();  // all have read them", ""),
+    ("03_wgmma", "the products are not waited for", "wgmma_wait<0>();", ""),
+    ("03_wgmma", "tiles overwritten while other warps read them", "block_sync();  // all four warps", "//"),
+    ("03_wgmma", "the barrier is not published", "fence_mbarrier_init();", ""),
+    ("03_wgmma", "products before the bytes have come", "mbarrier_wait(loaded, parity);", ""),
+    ("03_wgmma", "expected bytes forget B", "C::ATile::bytes + C::BTile::bytes", "C::ATile::bytes"),
+    ("04_pipeline", "a stage is filled while other warps read it", "wgmma_wait<1>();\n    block_sync();", "wgmma_wait<1>();"),
+    ("04_pipeline", "a stage is filled while its products run", "wgmma_wait<1>();", ""),
+    ("04_pipeline", "the stage before the first", "tile > 0 && next <", "next <"),
+    ("05_producer", "the producer does not wait", "mbarrier_wait(stages.empty(ring.stage), ring.parity ^ 1);", ""),
+    ("05_producer", "the producer waits on the wrong parity", "ring.parity ^ 1", "ring.parity"),
+    ("05_producer", "one arrival too many expected", 'C::consumer_warps, "empty"', 'C::consumer_warps + 1, "empty"'),
+    ("05_producer", "a stage is given back while its products run", "wgmma_wait<1>();", ""),
+    ("05_producer", "the wrong stage is given back", "stages.empty(previous)", "stages.empty(ring.stage)"),
+    ("06_two_consumers", "the arrivals of one consumer expected", '4 * C::consumers, "empty"', '4, "empty"'),
+    ("06_two_consumers", "more registers than there are", "registers_increase<C::consumer_registers>",
+     "registers_increase<C::consumer_registers + 8>"),
+    ("06_two_consumers", "both consumers read the same rows", "descriptor(first_row)", "descriptor()"),
+    ("06_two_consumers", "the producer keeps its registers", "registers_decrease<C::producer_registers>();", ""),
+    ("07_cluster", "the arrivals of one block expected", '4 * C::consumers * C::cluster, "empty"', '4 * C::consumers, "empty"'),
+    ("07_cluster", "only the block waits for the barriers", "cluster_sync();  // the other", "block_sync();  // the other"),
+    ("07_cluster", "a block leaves its cluster", "cluster_arrive<Order::relaxed>();\n  cluster_wait();", ""),
+    ("07_cluster", "arrivals at the own block only", "lane_id());\n", "cluster_rank());\n"),
+    ("07_cluster", "both blocks fetch the same half", "column + first, x", "column, x"),
+    ("07_cluster", "multicast reaches one block", "(1 << C::cluster) - 1", "1"),
+    ("08_ping_pong", "a box is overwritten while TMA reads it", "if (leader()) bulk_wait_read<C::buffers - 1>();", ""),
+    ("08_ping_pong", "a box is overwritten before the leader has waited", "sync();\n      const float", "const float"),
+    ("08_ping_pong", "TMA does not see the box", "fence_async_shared();", ""),
+    ("08_ping_pong", "a box leaves before all have written it", "sync();\n      if (!leader())", "if (!leader())"),
+    ("08_ping_pong", "shared memory ends before the stores", "if (leader()) bulk_wait_read<0>();", ""),
+    ("08_ping_pong", "the other's stages are not skipped", ", ring.advance(tiles_deep)) {", ") {"),
+    ("08_ping_pong", "nobody waits for its turn", "    await_turn();\n    for", "    for"),
+    ("08_ping_pong", "the first turn is never given", "ring.advance(tiles_deep);\n      pass_turn();", "ring.advance(tiles_deep);"),
+    ("08_ping_pong", "the last stage is kept", "    release(previous);\n    WF", "    WF"),
+    ("08_ping_pong", "the sums are stored before they are complete", "wgmma_wait<0>();", ""),
+    ("08_ping_pong", "a block leaves its cluster", "cluster_arrive<Order::relaxed>();\n  cluster_wait();", ""),
+]
+
+
+def outcome(mutant, options):
+    step, _, old, new = mutant
+    source = (EXAMPLES / f"{step}.cpp").read_text()
+    if source.count(old) != 1:
+        return f"the text is {source.count(old)} times in {step}.cpp"
+    with tempfile.TemporaryDirectory() as folder:
+        changed, program = pathlib.Path(folder, "changed.cpp"), str(pathlib.Path(folder, "changed"))
+        changed.write_text(source.replace(old, new))
+        compiled = subprocess.run([options.compiler, "-std=c++20", "-O1", "-w", f"-I{EXAMPLES}", f"-I{ROOT}/include",
+                                   str(changed), options.library, "-lboost_context", "-o", program],
+                                  capture_output=True, text=True)
+        if compiled.returncode != 0:
+            return "does not compile: " + compiled.stderr[:300]
+        try:
+            run = subprocess.run([program], capture_output=True, text=True, timeout=300)
+        except subprocess.TimeoutExpired:
+            return "does not end"
+    if run.returncode == 0:
+        return "SURVIVES"
+    if run.returncode != 1:
+        return f"exit status {run.returncode}"
+    said = [line for line in run.stdout.splitlines() if "seed" in line]
+    return "caught: " + said[0].split(": ", 1)[1] if said else "fails with no report"
+
+
+def main():
+    p = argparse.ArgumentParser()
+    p.add_argument("--compiler", default="c++")
+    p.add_argument("--library", required=True)
+    p.add_argument("--subset", action="store_true")
+    p.add_argument("--only", default="")
+    options = p.parse_args()
+    mutants = [m for m in MUTANTS if options.only in m[0] + m[1]][::8 if options.subset else 1]
+    wrong = 0
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        for mutant, said in zip(mutants, pool.map(lambda m: outcome(m, options), mutants)):
+            wrong += not said.startswith("caught")
+            print(f"{mutant[0]}: {mutant[1]}\n    {said}", flush=True)
+    print(f"{len(mutants) - wrong} of {len(mutants)} caught")
+    sys.exit(wrong != 0)
+
+
+main()
