@@ -16,8 +16,8 @@ static_assert("((2,3),4)"_layout.rank() == 2 && "((2,3))"_layout.rank() == 1 && 
 static_assert("():()"_layout.size() == 1 && "():()"_layout.rank() == 0 && "():()"_layout(0) == 0);
 static_assert("8:-1"_layout.cosize() == 8 && "8:-1"_layout.lowest() == -7);
 static_assert("(4,2):(1,10)"_layout.extended(-1) == -7 && "(4,2):(1,10)"_layout.extended(9) == 21);
-static_assert(column_major("(4,(2,3))"_tuple) == "(4,(2,3)):(1,(4,8))"_layout);
-static_assert(row_major("(4,(2,3))"_tuple) == "(4,(2,3)):(6,(3,1))"_layout);
+static_assert(require(column_major("(4,(2,3))"_tuple)) == "(4,(2,3)):(1,(4,8))"_layout);
+static_assert(require(row_major("(4,(2,3))"_tuple)) == "(4,(2,3)):(6,(3,1))"_layout);
 static_assert(!parse_layout("(4,8):(1,4").ok() && !parse_layout("4:99999999999999999999").ok());
 
 static_assert(floor_mod(int64_lowest, 3) == 1 && floor_mod(int64_lowest + 1, int64_largest) == 0, "no wrapped product");
@@ -68,7 +68,7 @@ static_assert(require(left_inverse("(2,2):(3,5)"_layout)) == "(2,4,2):(0,1,3)"_l
 static_assert(left_inverse("(2,3,2):(5,3,29)"_layout).why.reason == Reason::left_inverse_none);
 static_assert(require(coordinate_of_offset("(3,2,3,2):(1,6,15,45)"_layout, 15)) == "(0,0,1,0)"_tuple);
 static_assert(nullspace("(4,2,3):(0,1,0)"_layout) == "(4,3):(1,8)"_layout);
-static_assert(max_common_vector("(2,3):(1,2)"_layout, "6:1"_layout) == 6 &&
+static_assert(require(max_common_vector("(2,3):(1,2)"_layout, "6:1"_layout)) == 6 &&
               vector_width("(2,3):(1,2)"_layout, "6:1"_layout, 4) == 2);
 static_assert(require(recast("(8,4):(1,8)"_layout, 16, 32)) == "(4,4):(1,4)"_layout);
 static_assert(require(slice(nested, ints(1, all))) == Slice{"(2,3):(12,1)"_layout, 3});

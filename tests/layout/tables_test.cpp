@@ -297,10 +297,10 @@ TEST(Tables, OffsetToCoordinate) {
 }
 
 TEST(Tables, Vectors) {
-  EXPECT_EQ(max_common_vector(read("(2,3):(1,2)"), read("(2,3):(1,2)")), 6);
+  EXPECT_EQ(*max_common_vector(read("(2,3):(1,2)"), read("(2,3):(1,2)")), 6);
   EXPECT_EQ(vector_width(read("(2,3):(1,2)"), read("(2,3):(1,2)"), 4), 2) << "a vector of 4 leaves 2 of 6 over";
   EXPECT_EQ(vector_width(read("(128,8):(1,129)"), read("(128,8):(1,128)"), 8), 1) << "rows of 129 are misaligned";
-  EXPECT_EQ(max_common_vector(read("(4,8):(1,4)"), read("(4,8):(8,1)")), 1);
+  EXPECT_EQ(*max_common_vector(read("(4,8):(1,4)"), read("(4,8):(8,1)")), 1);
 }
 
 TEST(Tables, SizeOneModes) {
@@ -345,6 +345,27 @@ TEST(Tables, Permutations) {
   EXPECT_EQ(text(right_inverse(read("(3,2):(2,1)"))), "(2,3):(3,1)");
   const int64_t twice[] = {0, 4, 3, 2, 1, 5};  // (3,2):(2,1) after itself
   EXPECT_EQ(text(recognise(twice, 6)), "not a layout: at index 3 the value is 2 but a layout would have 7");
+}
+
+// Layouts as maps between tuples of sizes: which are tractable, what gives them back, how two shapes share their cuts.
+TEST(Tables, Tractable) {
+  for (const char* l : {"((5,5),8):((1,40),5)", "(2,2,2):(1,2,4)", "(4,8):(8,1)", "(4,2):(0,3)", "(2,3):(2,12)", "4:3"})
+    EXPECT_TRUE(is_tractable(read(l))) << l;
+  for (const char* l : {"(2,2,2):(1,7,4)", "(8,6):(3,16)", "(4,4):(1,2)", "4:-1"}) EXPECT_FALSE(is_tractable(read(l))) << l;
+  EXPECT_EQ(text(prime_list_layout(ints(5, 8, 5), ints(1, 3, 2))), "(5,5,8):(1,40,5)");
+  const Verdict<Refinement> r = mutual_refinement(ints(6, 6), ints(2, 6, 6));
+  ASSERT_TRUE(r.ok());
+  EXPECT_EQ(text(to_text(r->first)), "((2,3),(2,3))");
+  EXPECT_EQ(text(to_text(r->second)), "(2,(3,2),(3,2))");
+  EXPECT_EQ(text(mutual_refinement(ints(4), ints(6)).reason()),
+            "no mutual refinement: of 4 in mode 0 of the first shape and 6 in mode 0 of the second, neither divides the "
+            "other");
+  EXPECT_EQ(text(mutual_refinement(ints(4, 3), ints(2, 2)).reason()),
+            "no mutual refinement: the second shape ends before 3 in mode 1 of the first");
+  // A misprint that is in circulation: the published ((2,3),6):((6,72),1) belongs to (6,6):(6,1).
+  const Layout b = read("(12,3,6):(1,72,12)");
+  EXPECT_EQ(text(compose(b, read("(6,6):(1,6)"))), "(6,(2,3)):(1,(6,72))");
+  EXPECT_EQ(text(compose(b, read("(6,6):(6,1)"))), "((2,3),6):((6,72),1)");
 }
 
 TEST(Tables, Text) {

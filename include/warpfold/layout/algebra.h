@@ -7,3 +7,4 @@
 #include "warpfold/layout/product.h"
 #include "warpfold/layout/recast.h"
 #include "warpfold/layout/slice.h"
+#include "warpfold/layout/tractable.h"

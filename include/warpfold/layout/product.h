@@ -29,6 +29,7 @@ WF_HD constexpr Verdict<Layout> logical_product(const Layout& a, const Layout& b
 }  // namespace detail
 
 WF_HD constexpr Verdict<Layout> product(const Layout& a, const Layout& b, Form form = Form::logical) {
+  if (form == Form::logical || form == Form::zipped) return detail::logical_product(a, b);
   return detail::arrange_whole(detail::logical_product(a, b), form);
 }
 

@@ -10,7 +10,7 @@ enum class Reason : uint8_t {
   // Text. n = column (from 1), Expected
   syntax,
   number_overflow,   // n = column
-  profile_mismatch,  // n = column of the stride
+  profile_mismatch,  // n = column of the stride, or 0
   // Values. n as in the sentence
   bad_size,
   size_overflow,
@@ -18,11 +18,13 @@ enum class Reason : uint8_t {
   cosize_overflow,
   too_many_modes,
   undecided,     // n = work allowed
-  not_a_layout,  // n = index, value there, value a layout would have
+  not_a_layout,       // n = index, value there, value a layout would have
+  not_a_layout_wide,  // n = index, value there; the value a layout would have does not fit
   not_injective, // n = two indices, their offset
   // Composition. witness = coordinate of B. n[7] = 1 + mode of a tiler, or 0
   turns,    // n = mode of B, steps before the turn, steps that are left, A(B), what the layout gives
   carries,  // n = t, P_t, largest carry sum, A(B), what the layout gives, the modes of B as bits
+  composed_overflow,  // n = value of B at the witness
   tiler_rank,
   // Complement. n = sizes and strides of the chain
   complement_negative,
@@ -52,8 +54,11 @@ enum class Reason : uint8_t {
   not_one_swizzle,
   // Slices and modes
   mode_range,  // n = first mode, end, rank
-  coordinate,  // the coordinate is not nested like the shape
+  coordinate,           // the coordinate is not nested like the shape
+  coordinate_overflow,  // at the witness
   permutation_map,  // n = position, value, length
+  refinement,       // n = mode, what is left of it, the same of the other shape
+  refinement_end,   // n = mode, what is left of it
 };
 
 // What the parser wanted at the column of a syntax error.
@@ -153,7 +158,10 @@ constexpr Text sentence(const Why& why) {
     case Reason::none: break;
     case Reason::syntax: t << "column " << n[0] << ": expected " << words(static_cast<Expected>(n[1])); break;
     case Reason::number_overflow: t << "column " << n[0] << ": overflow: the number does not fit 64 bits"; break;
-    case Reason::profile_mismatch: t << "column " << n[0] << ": the stride is not nested like the shape"; break;
+    case Reason::profile_mismatch:
+      if (n[0] > 0) t << "column " << n[0] << ": ";
+      t << "the stride is not nested like the shape";
+      break;
     case Reason::bad_size: t << "mode " << n[0] << " has size " << n[1] << "; a size is at least 1"; break;
     case Reason::size_overflow:
       t << "overflow: the size " << n[1] << " * " << n[2] << " at mode " << n[0] << " does not fit 64 bits";
@@ -169,6 +177,9 @@ constexpr Text sentence(const Why& why) {
     case Reason::not_a_layout:
       t << "not a layout: at index " << n[0] << " the value is " << n[1] << " but a layout would have " << n[2];
       break;
+    case Reason::not_a_layout_wide:
+      t << "not a layout: at index " << n[0] << " the value is " << n[1] << " but a layout would have one past 64 bits";
+      break;
     case Reason::not_injective:
       t << "not injective: indices " << n[0] << " and " << n[1] << " both have offset " << n[2];
       break;
@@ -181,6 +192,10 @@ constexpr Text sentence(const Why& why) {
       list_modes(t, n[5]);
       t << " past " << n[1] << " = P_" << n[0] << " of A: at coordinate " << why.witness << " A(B) = " << n[3]
         << " but the layout gives " << n[4];
+      break;
+    case Reason::composed_overflow:
+      t << "overflow: at coordinate " << why.witness << " B has " << n[0]
+        << ", and A there or the layout's offset does not fit 64 bits";
       break;
     case Reason::tiler_rank: t << "the tiler has " << n[0] << " modes, the layout only " << n[1]; break;
     case Reason::complement_negative: t << "no complement: mode " << n[0] << ':' << n[1] << " runs backwards"; break;
@@ -256,6 +271,14 @@ constexpr Text sentence(const Why& why) {
       t << "modes " << n[0] << " to " << n[1] << " are no range of the " << n[2] << " modes";
       break;
     case Reason::coordinate: t << "coordinate " << why.witness << " is not nested like the shape"; break;
+    case Reason::coordinate_overflow: t << "overflow: the offset at " << why.witness << " does not fit 64 bits"; break;
+    case Reason::refinement:
+      t << "no mutual refinement: of " << n[1] << " in mode " << n[0] << " of the first shape and " << n[3] << " in mode "
+        << n[2] << " of the second, neither divides the other";
+      break;
+    case Reason::refinement_end:
+      t << "no mutual refinement: the second shape ends before " << n[1] << " in mode " << n[0] << " of the first";
+      break;
     case Reason::permutation_map:
       t << "entry " << n[0] << " of the map is " << n[1] << "; it must lie in [1, " << n[2] << ']';
       break;

@@ -55,9 +55,10 @@ void explain_carries(const detail::Composer& composer) {
 Verdict<Layout> explain_compose(const Layout& a, const Layout& b) {
   say("compose A o B = R with R(x) = A(B(x))");
   say("  A = " + print(a) + "\n  B = " + print(b));
-  const Layout straight = a.leaves() == 0 ? make_layout(1, 0) : coalesce_extended(a);
+  const Layout straight = coalesce_extended(a);
   say("1. coalesce A: " + print(straight));
-  detail::Composer composer{straight, b, composition_work};
+  Why why;
+  detail::Composer composer(straight, b, why, composition_work);
   bool good = composer.find_boundaries();
   explain_boundaries(composer);
   say("2. cut B's modes where A turns: n = min over t of ceil(P_t / (r mod P_t)) must divide N");
