@@ -60,7 +60,7 @@ WF_HD constexpr Verdict<Layout> complement_of_sorted(const Layout& sorted, int64
 }  // namespace detail
 
 WF_HD constexpr Verdict<Layout> complement(const Layout& a, int64_t m) {
-  if (m < 1) return refuse<Layout>(because(Reason::bad_size, 0, m));
+  if (m < 1) return refuse<Layout>(because(Reason::complement_room, m));
   return detail::complement_of_sorted(sort_modes(a), m, false);
 }
 
@@ -72,7 +72,7 @@ WF_HD constexpr Verdict<Layout> complement(const Layout& a) {
 // Stride-0 modes ignored, M rounded up to a multiple of N_a * d_a: every offset of (A,B) is met at most once per
 // broadcast repeat, and [0, M) is covered. Grade::padded when M was rounded or a broadcast mode ignored.
 WF_HD constexpr Verdict<Layout> complement_padded(const Layout& a, int64_t m) {
-  if (m < 1) return refuse<Layout>(because(Reason::bad_size, 0, m));
+  if (m < 1) return refuse<Layout>(because(Reason::complement_room, m));
   const Layout moving = filter(a);
   Verdict<Layout> v = detail::complement_of_sorted(sort_modes(moving), m, true);
   if (v.ok() && moving.size() != a.size()) v.grade = Grade::padded;

@@ -268,7 +268,9 @@ struct Composer {
       v.value.shape[p] = pieces[p].size;
       if (!extended_checked(a, pieces[p].step, v.value.stride[p])) {
         if (pieces[p].size > 1) {
-          v = refuse<Layout>(because(Reason::offset_overflow, leaf, pieces[p].size, pieces[p].step));
+          v = refuse<Layout>(because(Reason::composed_overflow, pieces[p].step));
+          v.why.witness.profile = b.profile;
+          v.why.witness.value[leaf] = pieces[p].place;
           return;
         }
         v.value.stride[p] = 0;

@@ -31,6 +31,7 @@ enum class Reason : uint8_t {
   complement_broadcast,
   complement_chain,  // n = N, d of the mode before, N, d of the mode
   complement_size,   // n = N, d of the last mode, M, N*d
+  complement_room,   // n = M
   // Division
   lossy,            // n = as in LostIndices: extent, N, d, limit; how many, nearest strides that tile
   lossy_broadcast,  // n = N
@@ -52,6 +53,8 @@ enum class Reason : uint8_t {
   gf2_shape,        // n = columns of the first, rows of the second
   gf2_singular,     // n = rank, size
   not_one_swizzle,
+  not_linear_offset,  // n = offset
+  not_a_bijection,    // n = size
   // Slices and modes
   mode_range,  // n = first mode, end, rank
   coordinate,           // the coordinate is not nested like the shape
@@ -62,12 +65,13 @@ enum class Reason : uint8_t {
 };
 
 // What the parser wanted at the column of a syntax error.
-enum class Expected : uint8_t { number, close_or_comma, end, size, stride, swizzle, tiler, not_empty };
+enum class Expected : uint8_t { number, close_or_comma, end, size, stride, swizzle, tiler, not_empty, integer };
 
 // How good an accepted answer is.
 enum class Grade : uint8_t {
   exact,
-  padded,  // covers more than was asked: the caller predicates
+  padded,       // covers more than was asked: the caller predicates
+  overlapping,  // of a product: two elements that do not broadcast share an offset, or it was not decided
 };
 
 // The indices below `limit` that a tile misses or repeats, as far as its first mode N:d that breaks the chain decides:
@@ -130,6 +134,7 @@ constexpr std::string_view words(Expected expected) {
     case Expected::stride: return "a stride";
     case Expected::swizzle: return "a swizzle such as Sw<3,4,3>";
     case Expected::tiler: return "a tiler such as <4:1,8:2>";
+    case Expected::integer: return "a number";
     case Expected::not_empty: return "a number (an empty tuple inside another is no shape)";
   }
   return "";
@@ -214,6 +219,7 @@ constexpr Text sentence(const Why& why) {
       t << "no complement: " << n[0] << '*' << n[1] << " = " << n[3] << " of mode " << n[0] << ':' << n[1]
         << " does not divide " << n[2];
       break;
+    case Reason::complement_room: t << "no complement in [0, " << n[0] << "): M is at least 1"; break;
     case Reason::lossy: {
       const LostIndices lost{n[0], n[1], n[2], n[3]};
       t << "lossy: the tile's extent " << n[0] << " does not divide the stride " << n[2] << " of its mode " << n[1] << ':'
@@ -267,6 +273,12 @@ constexpr Text sentence(const Why& why) {
     case Reason::gf2_shape: t << "the product needs " << n[0] << " rows, the second matrix has " << n[1]; break;
     case Reason::gf2_singular: t << "no inverse: rank " << n[0] << " of " << n[1]; break;
     case Reason::not_one_swizzle: t << "this GF(2) map is not one Sw<B,M,S>"; break;
+    case Reason::not_linear_offset:
+      t << "not linear over GF(2): the offset " << n[0] << " is added before the swizzle";
+      break;
+    case Reason::not_a_bijection:
+      t << "no inverse: layout and swizzle do not both permute [0, " << n[0] << ')';
+      break;
     case Reason::mode_range:
       t << "modes " << n[0] << " to " << n[1] << " are no range of the " << n[2] << " modes";
       break;

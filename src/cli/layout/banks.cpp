@@ -81,7 +81,7 @@ void add_banks_command(CLI::App& app) {
                   "a layout; its first 32 elements are the lanes (8, 16 for matrix.x1, .x2)")
       ->required();
   sub->add_option("--access", x->access, "32, 64, 128, ldmatrix.x1, .x2, .x4, stmatrix.x1, .x2, .x4");
-  sub->add_option("--bits", x->bits, "bits of an element");
+  add_number(sub, "--bits", x->bits, "bits of an element");
   sub->add_flag("--global", x->global, "global memory: sectors and lines of an access of 8 to 128 bits");
   sub->callback([x] {
     const ComposedLayout lanes = read_composed("LANES", x->lanes);

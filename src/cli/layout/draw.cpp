@@ -174,18 +174,20 @@ void add_draw_command(CLI::App& app) {
   sub->add_option("A", x->layout, "a layout, with or without Sw<B,M,S> in front")->required();
   sub->add_option("--colour", x->colour, "by offset mod 8, by tile, or by shared-memory bank")
       ->check(CLI::IsMember({"offset", "tile", "bank"}));
-  sub->add_option("--bytes", x->bytes, "bytes an element, for banks")->check(CLI::Range(1, 128));
+  add_number(sub, "--bytes", x->bytes, "bytes an element, for banks: 1 to 128");
   sub->add_option("--threads-on", x->tv, "A is (threads, values) on a tile of this shape, such as (8,8)");
   sub->add_option("--svg", x->svg_file, "write an SVG file");
   sub->add_option("--html", x->html_file, "write an HTML page");
   sub->add_flag("--ansi", x->ansi, "colours even where the output is no terminal");
   sub->callback([x] {
     const ComposedLayout l = read_composed("A", x->layout);
+    if (x->bytes < 1 || x->bytes > 128)
+      throw CommandError{2, "--bytes: an element has 1 to 128 bytes, not " + std::to_string(x->bytes)};
     Picture picture;
     if (!x->tv.empty()) {
       const IntTuple tile = read_tuple("--threads-on", x->tv);
-      if (tile.leaves() != 2) throw CommandError{2, "--threads-on: a tile has two sizes, such as (8,8)"};
-      picture = picture_of_threads(l.layout, tile.value[0], tile.value[1]);
+      if (tile.leaves() != 2 || tile.rank() != 2) throw CommandError{2, "--threads-on: a tile has two sizes, such as (8,8)"};
+      picture = picture_of_threads(l, tile.value[0], tile.value[1]);
     } else {
       const Colouring colouring = x->colour == "tile"   ? Colouring::tile
                                   : x->colour == "bank" ? Colouring::bank

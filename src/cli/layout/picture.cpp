@@ -10,6 +10,9 @@ namespace {
 constexpr int64_t most_cells = 16384;
 
 Picture grid(int64_t rows, int64_t columns) {
+  if (rows < 1 || columns < 1)
+    throw CommandError{2, "a picture has at least 1 x 1 cells, not " + std::to_string(rows) + " x " +
+                              std::to_string(columns)};
   if (rows > most_cells || columns > most_cells || rows * columns > most_cells)
     throw CommandError{1, "a picture of " + std::to_string(rows) + " x " + std::to_string(columns) +
                               " cells is too large; draw one tile of it"};
@@ -61,12 +64,14 @@ Picture picture_of_offsets(const ComposedLayout& composed, Colouring colouring, 
   return p;
 }
 
-Picture picture_of_threads(const Layout& tv, int64_t rows, int64_t columns) {
-  if (tv.rank() != 2) throw CommandError{2, "a thread-value layout has two modes, (threads, values)"};
+Picture picture_of_threads(const ComposedLayout& tv, int64_t rows, int64_t columns) {
+  if (tv.layout.rank() != 2) throw CommandError{2, "a thread-value layout has two modes, (threads, values)"};
   Picture p = grid(rows, columns);
   p.title = print(tv) + " on " + std::to_string(rows) + " x " + std::to_string(columns);
   p.legend = {"T: thread", "V: value of the thread", "colour: thread mod 8"};
-  const int64_t threads = tv.mode(0).size();
+  const int64_t threads = tv.layout.mode(0).size();
+  if (tv.size() > 16 * most_cells)
+    throw CommandError{1, std::to_string(tv.size()) + " threads' values are too many for a picture"};
   for (int64_t x = 0; x < tv.size(); ++x) {
     const int64_t index = tv(x), thread = x % threads, value = x / threads;
     if (index < 0 || index >= rows * columns)

@@ -33,7 +33,7 @@ enum class Colouring { offset, tile, bank };
 Picture picture_of_offsets(const layout::ComposedLayout& l, Colouring colouring, int64_t bytes);
 
 // A thread-value layout (threads, values) -> index in a tile of rows x columns, column-major.
-Picture picture_of_threads(const layout::Layout& tv, int64_t rows, int64_t columns);
+Picture picture_of_threads(const layout::ComposedLayout& tv, int64_t rows, int64_t columns);
 
 std::string terminal(const Picture& picture, bool ansi);
 std::string svg(const Picture& picture);
