@@ -29,6 +29,14 @@ static_assert(coalesce("(2,(1,6)):(1,(6,2))"_layout) == "12:1"_layout);
 static_assert(coalesce_extended("(4,1):(1,0)"_layout) == "(4,1):(1,0)"_layout);
 static_assert(coalesce_modes("((2,2),3):((1,2),4)"_layout) == "(4,3):(1,4)"_layout);
 static_assert(flatten(nested) == "(4,2,3):(3,12,1)"_layout && filter("(4,2,3):(0,1,2)"_layout) == "6:1"_layout);
+static_assert(equal_modes("((2,2),3):((1,2),4)"_layout, "(4,3):(1,4)"_layout) &&
+              !equal_modes("(2,6):(1,2)"_layout, "12:1"_layout));
+static_assert(first_difference("4:1"_layout, "(2,2):(1,3)"_layout) == 2 &&
+              first_extended_difference("(4,1):(1,0)"_layout, "4:1"_layout) == 4);
+static_assert(sort_modes("(2,3):(3,1)"_layout) == "(3,2):(1,3)"_layout && is_compact("(2,3):(3,1)"_layout));
+static_assert(is_tractable("(2,2,2):(1,2,4)"_layout) && !is_tractable("(2,2,2):(1,7,4)"_layout));
+static_assert(require(mutual_refinement(ints(6, 6), ints(2, 6, 6))) ==
+              Refinement{"((2,3),(2,3))"_tuple, "(2,(3,2),(3,2))"_tuple});
 static_assert(equal("(2,(1,6)):(1,(6,2))"_layout, "12:1"_layout) && !equal("4:1"_layout, "5:1"_layout));
 static_assert(!equal_extended("(4,1):(1,0)"_layout, "4:1"_layout));
 static_assert(injective(nested).ok() && !injective("(4,4):(1,2)"_layout).ok());
@@ -55,6 +63,25 @@ static_assert(divide("19:1"_layout, "4:2"_layout).grade == Grade::padded);
 static_assert(divide("40:1"_layout, "(4,2):(1,10)"_layout).why.reason == Reason::lossy);
 static_assert(require(divide_modes("(8,12):(12,1)"_layout, "(4,3):(1,1)"_layout, Form::zipped)) ==
               "((4,3),(2,4)):((12,1),(48,3))"_layout);
+constexpr Layout quartered = "24:1"_layout, by_two = "4:2"_layout;
+static_assert(require(divide(quartered, by_two, Form::zipped)) == "(4,(2,3)):(2,(1,8))"_layout);
+static_assert(require(divide(quartered, by_two, Form::tiled)) == "(4,2,3):(2,1,8)"_layout);
+static_assert(require(divide(quartered, "(2,2):(1,2)"_layout, Form::flat)) == "(2,2,6):(1,2,4)"_layout);
+static_assert(require(divide_modes("(8,12):(12,1)"_layout, "(4,3):(1,1)"_layout, Form::tiled)) ==
+              "((4,3),2,4):((12,1),48,3)"_layout);
+static_assert(require(divide_modes("(8,12):(12,1)"_layout, "(4,3):(1,1)"_layout, Form::flat)) ==
+              "(4,3,2,4):(12,1,48,3)"_layout);
+constexpr LostIndices lost = lost_indices(divide("40:1"_layout, "(4,2):(1,10)"_layout).why);
+static_assert(lost.first() == 8 && lost.next(8) == 9 && lost.next(9) == 18 && lost.count() == 8 && lost.last() == 39);
+static_assert(require(product("(2,5):(5,1)"_layout, "(3,4):(1,3)"_layout, Form::zipped)) ==
+              "((2,5),(3,4)):((5,1),(10,30))"_layout);
+static_assert(require(product("(2,5):(5,1)"_layout, "(3,4):(1,3)"_layout, Form::tiled)) ==
+              "((2,5),3,4):((5,1),10,30)"_layout);
+static_assert(require(product("(2,5):(5,1)"_layout, "(3,4):(1,3)"_layout, Form::flat)) ==
+              "(2,5,3,4):(5,1,10,30)"_layout);
+static_assert(require(product_modes("(2,5):(5,1)"_layout, "(3,4):(5,6)"_layout)) == "((2,3),(5,4)):((5,10),(1,30))"_layout);
+static_assert(product_modes("(4,2):(1,4)"_layout, "(2,3):(1,1)"_layout).grade == Grade::overlapping &&
+              overlap("((4,2),(2,3)):((1,4),(4,1))"_layout).why.n[1] == 16);
 static_assert(require(product("(2,2):(4,1)"_layout, "6:1"_layout)) == "((2,2),(2,3)):((4,1),(2,8))"_layout);
 static_assert(require(blocked_product("(2,5):(5,1)"_layout, "(3,4):(1,3)"_layout)) ==
               "((2,3),(5,4)):((5,10),(1,30))"_layout);
@@ -71,6 +98,9 @@ static_assert(nullspace("(4,2,3):(0,1,0)"_layout) == "(4,3):(1,8)"_layout);
 static_assert(require(max_common_vector("(2,3):(1,2)"_layout, "6:1"_layout)) == 6 &&
               vector_width("(2,3):(1,2)"_layout, "6:1"_layout, 4) == 2);
 static_assert(require(recast("(8,4):(1,8)"_layout, 16, 32)) == "(4,4):(1,4)"_layout);
+static_assert(require(upcast("(8,4):(1,8)"_layout, 4)) == "(2,4):(1,2)"_layout && !upcast("3:1"_layout, 2).ok());
+static_assert(require(downcast("(4,4):(1,4)"_layout, 2)) == "(8,4):(1,8)"_layout);
+static_assert(require(make_layout(ints(4, 2), ints(1, 8))) == "(4,2):(1,8)"_layout && !make_layout(ints(4, 2), ints(1)).ok());
 static_assert(require(slice(nested, ints(1, all))) == Slice{"(2,3):(12,1)"_layout, 3});
 static_assert(require(group("(2,3,4):(1,2,6)"_layout, 1, 3)) == "(2,(3,4)):(1,(2,6))"_layout);
 
@@ -84,6 +114,16 @@ static_assert(to_gf2("(4,4):(4,1)"_layout).ok() && !to_gf2("(4,4):(1,5)"_layout)
 static_assert(require(inverse(to_gf2(Swizzle{3, 4, 3}, 10))) == to_gf2(Swizzle{3, 4, 3}, 10));
 static_assert(!compose(Swizzle{3, 4, 3}, Swizzle{2, 4, 4}).ok());
 static_assert(require(to_swizzle(to_gf2(Swizzle{3, 4, 3}, 12))) == Swizzle{3, 4, 3});
+
+static_assert(require(multiply(to_gf2(Swizzle{3, 4, 3}, 10), to_gf2(Swizzle{3, 4, 3}, 10))) == to_gf2(Swizzle{}, 10));
+
+// Composed layouts
+constexpr ComposedLayout swizzled = require(parse_composed("Sw<2,0,2> o (4,4):(4,1)"));
+static_assert(require(compose(swizzled, "(2,4):(2,4)"_layout)).layout == "(2,4):(8,1)"_layout);
+static_assert(require(divide_modes(swizzled, "(2,2):(1,1)"_layout)).layout == "((2,2),(2,2)):((4,8),(1,2))"_layout);
+static_assert(require(slice(swizzled, ints(1, all))) == ComposedLayout{{2, 0, 2}, 4, "4:1"_layout});
+static_assert(require(first_difference(swizzled, ComposedLayout{{}, 0, "(4,4):(4,1)"_layout})) == 1);
+static_assert(require(inverse(swizzled)).swizzle == Swizzle{2, 0, -2} && to_gf2(swizzled).ok());
 
 // A layout as a template argument
 template <Layout layout>
