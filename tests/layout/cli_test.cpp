@@ -162,7 +162,8 @@ TEST(LayoutCli, SwizzledLayouts) {
   EXPECT_EQ(said({"compose", "(8,64):(64,1)", "Sw<3,3,3> o (8,8):(8,1)"}, 2), "B: a swizzle on the right, A o Sw o B, is no layout\n");
   EXPECT_EQ(said({"complement", "Sw<2,0,2>(4,4):(4,1)"}, 2).find("A: a plain layout is needed here"), 0u);
   EXPECT_EQ(out({"draw", "Sw<1,0,1>(2,2):(2,1)", "--threads-on", "(2,2)"}),
-            "Sw<1,0,1> o (2,2):(2,1) on 2 x 2\n    0   1 \n0  T0  T1 \n   V0  V1 \n1  T0  T1 \n   V1  V0 \n");
+            "Sw<1,0,1> o (2,2):(2,1) on 2 x 2\n    0   1 \n0  T0  T1 \n   V0  V1 \n1  T0  T1 \n   V1  V0 \n"
+            "  T: thread, V: value of the thread, colour: thread mod 8\n");
   EXPECT_EQ(said({"draw", "4:1", "--threads-on", "(0,2)"}, 2).find("a thread-value layout"), 0u);
   EXPECT_EQ(said({"draw", "(2,2)", "--threads-on", "(0,2)"}, 2), "a picture has at least 1 x 1 cells, not 0 x 2\n");
 }

@@ -59,6 +59,12 @@ std::string centred(const std::string& text, std::size_t width) {
   return std::string(space - space / 2, ' ') + text + std::string(space / 2, ' ');
 }
 
+std::string legend_of(const Picture& p, const char* separator) {
+  std::string legend;
+  for (const std::string& line : p.legend) legend += (legend.empty() ? "" : separator) + line;
+  return legend;
+}
+
 bool tile_edge(int at, int count, int tile) { return tile > 0 && at % tile == 0 && at > 0 && at < count; }
 
 }  // namespace
@@ -100,6 +106,8 @@ std::string terminal(const Picture& p, bool ansi) {
       out += "\n";
     }
   }
+  if (!ansi && !second) return out;  // numbers alone need no explanation
+  out += std::string(margin, ' ') + legend_of(p, ", ") + "\n";
   return out;
 }
 
@@ -112,8 +120,7 @@ std::string svg(const Picture& p) {
   }
   const int cell_width = static_cast<int>(std::max<std::size_t>(30, 14 + 8 * digits)), cell_height = second ? 38 : 28;
   const int left = 44, top = 58, foot = 30;
-  std::string legend;
-  for (const std::string& line : p.legend) legend += (legend.empty() ? "" : "   ·   ") + line;
+  const std::string legend = legend_of(p, "   ·   ");
   const int grid_width = cell_width * p.columns, grid_height = cell_height * p.rows;
   const int text_width = 8 + static_cast<int>(std::max(p.title.size() * 9, legend.size() * 7));
   const int width = std::max(left + grid_width + 12, left + text_width), height = top + grid_height + foot;
