@@ -381,6 +381,8 @@ TEST(Tables, Text) {
   EXPECT_EQ(text(parse_layout("(32,)")), "(32):(1)");
   EXPECT_EQ(text(parse_composed("Sw<3,3,3>(8,64):(64,1)")), "Sw<3,3,3> o (8,64):(64,1)");
   EXPECT_EQ(text(parse_composed("Sw<3,3,3> o 0 o (8,64):(64,1)")), "Sw<3,3,3> o (8,64):(64,1)");
+  EXPECT_EQ(text(parse_composed("Sw<1,0,1> o 9223372036854775807 o 4:1")),
+            "overflow: 9223372036854775807 plus the offsets from 0 to 3 does not fit 64 bits");
   EXPECT_EQ(text(parse_composed("Sw<3,3>(8,64):(64,1)")), "column 7: expected a swizzle such as Sw<3,4,3>");
 }
 

@@ -57,7 +57,7 @@ WF_HD constexpr Verdict<ComposedLayout> slice(const ComposedLayout& c, const Int
   if (!s.ok()) return refuse<ComposedLayout>(s.why);
   ComposedLayout out{c.swizzle, 0, s->layout};
   if (!checked_add(c.offset, s->offset, out.offset))
-    return refuse<ComposedLayout>(because(Reason::cosize_overflow, c.offset, s->offset));
+    return refuse<ComposedLayout>(because(Reason::shift_overflow, c.offset, s->offset, s->offset));
   return accept(out);
 }
 

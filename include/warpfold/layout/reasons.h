@@ -59,6 +59,7 @@ enum class Reason : uint8_t {
   mode_range,  // n = first mode, end, rank
   coordinate,           // the coordinate is not nested like the shape
   coordinate_overflow,  // at the witness
+  shift_overflow,       // n = offset before a swizzle, lowest and highest offset of the layout
   permutation_map,  // n = position, value, length
   refinement,       // n = mode, what is left of it, the same of the other shape
   refinement_end,   // n = mode, what is left of it
@@ -290,6 +291,9 @@ constexpr Text sentence(const Why& why) {
       break;
     case Reason::refinement_end:
       t << "no mutual refinement: the second shape ends before " << n[1] << " in mode " << n[0] << " of the first";
+      break;
+    case Reason::shift_overflow:
+      t << "overflow: " << n[0] << " plus the offsets from " << n[1] << " to " << n[2] << " does not fit 64 bits";
       break;
     case Reason::permutation_map:
       t << "entry " << n[0] << " of the map is " << n[1] << "; it must lie in [1, " << n[2] << ']';

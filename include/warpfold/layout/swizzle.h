@@ -112,7 +112,7 @@ constexpr Verdict<ComposedLayout> parse_composed(std::string_view text) {
   if (!cursor.layout(c.layout) || !cursor.at_end()) return refuse<ComposedLayout>(cursor.why);
   int64_t low = 0, high = 0;
   if (!checked_add(c.offset, c.layout.lowest(), low) || !checked_add(c.offset, c.layout.highest(), high))
-    return refuse<ComposedLayout>(because(Reason::cosize_overflow, c.layout.lowest(), c.layout.highest()));
+    return refuse<ComposedLayout>(because(Reason::shift_overflow, c.offset, c.layout.lowest(), c.layout.highest()));
   return accept(c);
 }
 

@@ -14,9 +14,11 @@ namespace hw = layout::hardware;
 
 namespace {
 
+constexpr int64_t all_rows = int64_lowest;
+
 struct Arguments {
   std::string tile, major = "k", swizzle;
-  int64_t bits = 16, address = 0, rows = 0;
+  int64_t bits = 16, address = 0, rows = all_rows;
 };
 
 hw::Major read_major(const std::string& text) {
@@ -43,9 +45,10 @@ void build(const Arguments& x) {
 }
 
 void describe(const Arguments& x) {
+  if (x.rows == 0) throw CommandError{2, "--rows: a block has 8 to 256 rows, not 0"};
   const hw::Major major = read_major(x.major);
   const hw::SharedTile tile = read_tile("TILE", x.tile, x.bits);
-  const hw::Verdict<hw::WgmmaOperand> operand = hw::wgmma_operand(tile, major, x.address, x.rows);
+  const hw::Verdict<hw::WgmmaOperand> operand = hw::wgmma_operand(tile, major, x.address, x.rows == all_rows ? 0 : x.rows);
   if (operand.why.rule == hw::Rule::wgmma_rows && operand.why.n[1] != 0)
     throw CommandError{1, std::string(operand.reason().view()) + " (--rows 64)"};
   const hw::WgmmaOperand o = answer(operand);

@@ -49,6 +49,7 @@ TEST(HardwareCli, BoundedWork) {
 
 TEST(HardwareCli, NumbersAndBlocks) {
   EXPECT_EQ(run({"wgmma", "(64,64):(64,1)", "--rows", "9223372036854775808"}, 2).find("--rows: column 1: overflow"), 0u);
+  run({"wgmma", "Sw<3,3,3> o (64,64):(64,1)", "--rows", "0"}, 2);
   EXPECT_EQ(run({"wgmma", "(64,64):(64,1)", "--address", "1k"}, 2), "--address: column 2: expected the end\n  1k\n   ^\n");
   EXPECT_EQ(run({"wgmma", "(64,64)", "--swizzle", "128", "--bits", "8"}, 1),
             "the K extent is 64 elements; one wgmma takes 32, one row of the swizzle has 128, and the extent is a multiple "
