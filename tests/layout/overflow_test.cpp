@@ -26,6 +26,19 @@ TEST(Overflow, CompositionPastSixtyFourBits) {
   EXPECT_EQ(carry.why.reason, Reason::composed_overflow) << text(carry);
 }
 
+// A gap between modes may be wider than 64 bits where every offset fits.
+TEST(Overflow, WideGapsComposeAllTheSame) {
+  EXPECT_EQ(text(compose(read("(3,2):(4300000000000000000,1)"), make_layout(2, 1))), "2:4300000000000000000");
+  EXPECT_EQ(text(compose(read("(3,2):(4300000000000000000,1)"), make_layout(2, 3))), "2:1");
+  EXPECT_EQ(text(compose(read("(3,2):(-4300000000000000000,1)"), read("(3,2):(1,3)"))),
+            "(3,2):(-4300000000000000000,1)");
+  EXPECT_EQ(compose(read("(3,2):(4300000000000000000,1)"), read("(2,2):(2,1)")).why.reason, Reason::composed_overflow);
+  EXPECT_EQ(text(compose(read("(2,2):(4000000000000000000,-5000000000000000000)"), read("(2,2):(2,1)"))),
+            "(2,2):(-5000000000000000000,4000000000000000000)");
+  // Mixed signs
+  EXPECT_EQ(text(compose(read("(3,2,2):(2300000000000000000,1,3)"), read("(3,2):(1,3)"))), "(3,2):(2300000000000000000,1)");
+}
+
 TEST(Overflow, SearchNamesTheWorkThatWasAllowed) {
   const Verdict<Layout> joint = compose(read("(3,5,4):(2,2,14)"), read("(3,3):(7,4)"), 4);
   EXPECT_EQ(text(joint), "undecided: more than 4 steps of search would be needed");

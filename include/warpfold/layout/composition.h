@@ -68,22 +68,26 @@ struct Composer {
   }
   WF_HD constexpr bool fail_undecided() { return fail(because(Reason::undecided, allowed)); }
 
-  WF_HD constexpr bool find_boundaries() {
+  WF_HD constexpr void find_boundaries() {
     int64_t prefix = 1;
     at.count = a.leaves() - 1;
     for (int t = 0; t < at.count; ++t) {
       prefix *= a.shape[t];
-      int64_t gap = 0;
-      if (!checked_mul(a.shape[t], a.stride[t], gap) || a.stride[t + 1] == int64_lowest ||
-          !checked_add(gap, -a.stride[t + 1], gap))
-        return fail(because(Reason::offset_overflow, t, a.shape[t] + 1, a.stride[t]));
       at.prefix[t] = prefix;
-      at.gap[t] = gap;
+      at.gap[t] = gap(a.shape[t], a.stride[t], a.stride[t + 1]);
       most[t] = 0;
-      (gap > 0 ? at.positive : at.negative) = true;
+      (at.gap[t] > 0 ? at.positive : at.negative) = true;
     }
-    return true;
   }
+  // size * stride - next, cut off where it does not fit 64 bits: the sign is right, and only mixed signs need the value.
+  WF_HD static constexpr int64_t gap(int64_t size, int64_t stride, int64_t next) {
+    int64_t product = 0, difference = 0;
+    if (!checked_mul(size, stride, product)) return stride > 0 ? int64_largest : int64_lowest;
+    if (next == int64_lowest) return product >= 0 ? int64_largest : product - next;
+    if (!checked_add(product, -next, difference)) return product > 0 ? int64_largest : int64_lowest;
+    return difference;
+  }
+  WF_HD static constexpr bool is_cut_off(int64_t gap) { return gap == int64_largest || gap == int64_lowest; }
 
   WF_HD constexpr void advance(Carries& c, int64_t step, int64_t times) const {
     for (int t = 0; t < at.count; ++t) {
@@ -95,11 +99,13 @@ struct Composer {
       }
     }
   }
-  // Does sum_t g_t*quotient_t vanish? Sums past 64 bits count as not; `refuse_at` looks at the values again.
+  // Does sum_t g_t*quotient_t vanish? Numbers past 64 bits count as not; `refuse_at` looks at the values again.
   WF_HD constexpr bool cancels(const Carries& c) const {
     int64_t sum = 0;
-    for (int t = 0; t < at.count; ++t)
-      if (!checked_mul_add(at.gap[t], c.quotient[t], sum)) return false;
+    for (int t = 0; t < at.count; ++t) {
+      if (c.quotient[t] == 0) continue;
+      if (is_cut_off(at.gap[t]) || !checked_mul_add(at.gap[t], c.quotient[t], sum)) return false;
+    }
     return sum == 0;
   }
 
@@ -248,7 +254,8 @@ struct Composer {
       int64_t carried = 0;
       for (int p = 0; p < count && cancelled; ++p)
         cancelled = checked_mul_add(digit[p], floor_mod(pieces[p].step, at.prefix[u]), carried);
-      cancelled = cancelled && checked_mul_add(at.gap[u], divide_positive(carried, at.prefix[u]), sum);
+      const int64_t quotient = divide_positive(carried, at.prefix[u]);
+      cancelled = cancelled && (quotient == 0 || (!is_cut_off(at.gap[u]) && checked_mul_add(at.gap[u], quotient, sum)));
     }
     if (!cancelled || sum != 0) return fail_carry(t, digit);
     if (find_carry(count, Carries{}, digit)) return fail_carry(t, digit);
@@ -292,7 +299,8 @@ WF_HD constexpr Verdict<Layout> compose(const Layout& a, const Layout& b, int64_
   const Layout straight = coalesce_extended(a);
   Verdict<Layout> v;
   detail::Composer composer(straight, b, v.why, work);
-  bool composable = composer.find_boundaries();
+  composer.find_boundaries();
+  bool composable = true;
   for (int k = 0; composable && k < b.leaves(); ++k) composable = composer.cut(k);
   if (composable && composer.joint()) composer.refined(v);
   return v;

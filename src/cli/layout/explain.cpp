@@ -21,7 +21,7 @@ void explain_boundaries(const detail::Composer& composer) {
   for (int t = 0; t < at.count; ++t)
     say("  P_" + number(t + 1) + " = " + number(at.prefix[t]) + ", gap g_" + number(t + 1) + " = " +
         number(composer.a.shape[t]) + "*" + number(composer.a.stride[t]) + " - " + number(composer.a.stride[t + 1]) +
-        " = " + number(at.gap[t]));
+        " = " + (detail::Composer::is_cut_off(at.gap[t]) ? "past 64 bits" : number(at.gap[t])));
   say(at.one_sign() ? "  the gaps have one sign: nothing cancels, and the carry test below is exact"
                     : "  the gaps have both signs: a carry may cancel, so a failed carry test is decided by search");
 }
@@ -60,7 +60,8 @@ Verdict<Layout> explain_compose(const Layout& a, const Layout& b) {
   say("1. coalesce A: " + print(straight));
   Why why;
   detail::Composer composer(straight, b, why, composition_work);
-  bool good = composer.find_boundaries();
+  composer.find_boundaries();
+  bool good = true;
   explain_boundaries(composer);
   say("2. cut B's modes where A turns: n = min over t of ceil(P_t / (r mod P_t)) must divide N");
   for (int k = 0; good && k < b.leaves(); ++k) good = composer.cut(k);
