@@ -23,7 +23,8 @@ ComposedLayout random_composed(std::mt19937_64& random) {
     extent *= shape.back();
   }
   const int bits = static_cast<int>(pick(3)), shift = bits + static_cast<int>(pick(3));
-  return {*make_swizzle(bits, pick(3), pick(2) ? shift : -shift), pick(3) == 0 ? pick(20) : 0, flat(shape, stride)};
+  return {*make_swizzle(bits, pick(3), pick(2) ? shift : -shift), pick(3) == 0 ? pick(20) : 0,
+          flat(shape, stride)};
 }
 
 TEST(Composed, OperationsOnTheRightKeepTheFunction) {
@@ -67,7 +68,8 @@ TEST(Composed, FirstDifferenceAgainstTheValues) {
   EXPECT_GE(alike, 2'000);
   // Sizes past enumeration: linear ones are decided, others are not.
   const ComposedLayout large{{3, 4, 3}, 0, oracle::read("(1073741824,1024):(1024,1)")};
-  EXPECT_EQ(*first_difference(large, {{2, 4, 3}, 0, large.layout}), int64_t{1} << 39) << "the index of offset 2^9";
+  EXPECT_EQ(*first_difference(large, {{2, 4, 3}, 0, large.layout}), int64_t{1} << 39)
+      << "the index of offset 2^9";
   EXPECT_EQ(first_difference(large, {{3, 4, 3}, 1, large.layout}, 0).why.reason, Reason::undecided);
 }
 
@@ -79,7 +81,8 @@ TEST(Composed, InversesAreTwoSided) {
     const Verdict<ComposedLayout> v = inverse(c);
     std::set<int64_t> image;
     for (int64_t x = 0; x < c.size(); ++x) image.insert(value(c, x));
-    const bool bijection = static_cast<int64_t>(image.size()) == c.size() && *image.begin() == 0 && *image.rbegin() == c.size() - 1;
+    const bool bijection = static_cast<int64_t>(image.size()) == c.size() && *image.begin() == 0 &&
+                           *image.rbegin() == c.size() - 1;
     ASSERT_TRUE(bijection || !v.ok()) << to_text(c).view();
     for (int64_t x = 0; v.ok() && x < c.size(); ++x) {
       ASSERT_EQ(value(*v, value(c, x)), x) << to_text(c).view();
@@ -88,7 +91,8 @@ TEST(Composed, InversesAreTwoSided) {
     (v.ok() ? found : refused) += bijection;
   }
   EXPECT_GE(found, 1'000);
-  EXPECT_EQ(text(inverse({{1, 0, 1}, 0, oracle::read("6:1")}).reason()), "not linear over GF(2): mode 0 has size 6, which is no power of two");
+  EXPECT_EQ(text(inverse({{1, 0, 1}, 0, oracle::read("6:1")}).reason()),
+            "not linear over GF(2): mode 0 has size 6, which is no power of two");
 }
 
 // A product is `overlapping` exactly when two indices that differ in a moving mode share an offset.
@@ -101,7 +105,9 @@ TEST(Products, OverlapIsGraded) {
       n[k] = 1 + static_cast<int64_t>(random() % 4), d[k] = static_cast<int64_t>(random() % 7),
       m[k] = 1 + static_cast<int64_t>(random() % 3), e[k] = static_cast<int64_t>(random() % 4);
     const Layout a = flat(n, d), b = flat(m, e);
-    const Verdict<Layout> v = i % 2 == 0 ? product_modes(a, b) : i % 3 == 0 ? blocked_product(a, b) : product(a, b);
+    const Verdict<Layout> v = i % 2 == 0   ? product_modes(a, b)
+                              : i % 3 == 0 ? blocked_product(a, b)
+                                           : product(a, b);
     if (!v.ok()) continue;
     Layout moving = *v;
     for (int k = 0; k < moving.leaves(); ++k)

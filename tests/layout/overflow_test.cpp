@@ -16,7 +16,8 @@ TEST(Overflow, CompositionPastSixtyFourBits) {
   const Verdict<Layout> v = compose_flat(a, b);
   EXPECT_EQ(v.why.reason, Reason::composed_overflow) << text(v);
   EXPECT_EQ(text(v),
-            "overflow: at coordinate (1,0) B has 4611686018427387904, and A there or the layout's offset does not fit 64 "
+            "overflow: at coordinate (1,0) B has 4611686018427387904, and A there or the layout's offset "
+            "does not fit 64 "
             "bits");
   EXPECT_EQ(text(compose(a, b)), text(v));
   // The coordinate that decides has no value: neither a turn nor a carry can be claimed with numbers.
@@ -32,11 +33,13 @@ TEST(Overflow, WideGapsComposeAllTheSame) {
   EXPECT_EQ(text(compose(read("(3,2):(4300000000000000000,1)"), make_layout(2, 3))), "2:1");
   EXPECT_EQ(text(compose(read("(3,2):(-4300000000000000000,1)"), read("(3,2):(1,3)"))),
             "(3,2):(-4300000000000000000,1)");
-  EXPECT_EQ(compose(read("(3,2):(4300000000000000000,1)"), read("(2,2):(2,1)")).why.reason, Reason::composed_overflow);
+  EXPECT_EQ(compose(read("(3,2):(4300000000000000000,1)"), read("(2,2):(2,1)")).why.reason,
+            Reason::composed_overflow);
   EXPECT_EQ(text(compose(read("(2,2):(4000000000000000000,-5000000000000000000)"), read("(2,2):(2,1)"))),
             "(2,2):(-5000000000000000000,4000000000000000000)");
   // Mixed signs
-  EXPECT_EQ(text(compose(read("(3,2,2):(2300000000000000000,1,3)"), read("(3,2):(1,3)"))), "(3,2):(2300000000000000000,1)");
+  EXPECT_EQ(text(compose(read("(3,2,2):(2300000000000000000,1,3)"), read("(3,2):(1,3)"))),
+            "(3,2):(2300000000000000000,1)");
 }
 
 TEST(Overflow, SearchNamesTheWorkThatWasAllowed) {
@@ -48,22 +51,26 @@ TEST(Overflow, SearchNamesTheWorkThatWasAllowed) {
 
 TEST(Overflow, TablesOfValues) {
   const int64_t wide[] = {0, big, 5}, longer[] = {0, big, 0, 7};
-  EXPECT_EQ(text(recognise(wide, 3)), "not a layout: at index 2 the value is 5 but a layout would have one past 64 bits");
-  EXPECT_EQ(text(recognise(longer, 4)), "not a layout: at index 3 the value is 7 but a layout would have 4611686018427387904");
+  EXPECT_EQ(text(recognise(wide, 3)),
+            "not a layout: at index 2 the value is 5 but a layout would have one past 64 bits");
+  EXPECT_EQ(text(recognise(longer, 4)),
+            "not a layout: at index 3 the value is 7 but a layout would have 4611686018427387904");
   const int64_t high[] = {0, big, int64_largest};
   EXPECT_EQ(recognise(high, 3).why.reason, Reason::not_a_layout_wide);
 }
 
 TEST(Overflow, CompactLayouts) {
   const IntTuple shape = ints(int64_t{1} << 32, int64_t{1} << 32, 4);
-  EXPECT_EQ(text(row_major(shape)), "overflow: the size 17179869184 * 4294967296 at mode 0 does not fit 64 bits");
+  EXPECT_EQ(text(row_major(shape)),
+            "overflow: the size 17179869184 * 4294967296 at mode 0 does not fit 64 bits");
   EXPECT_EQ(column_major(shape).why.reason, Reason::size_overflow);
   EXPECT_EQ(row_major(ints(4, 0)).why.reason, Reason::bad_size);
   EXPECT_EQ(text(row_major(*parse_tuple("(4,(2,3))"))), "(4,(2,3)):(6,(3,1))");
 }
 
 TEST(Overflow, ShapeAndStrideAreNestedAlike) {
-  EXPECT_EQ(text(make_layout(*parse_tuple("(4,(2,3))"), ints(1, 2))), "the stride is not nested like the shape");
+  EXPECT_EQ(text(make_layout(*parse_tuple("(4,(2,3))"), ints(1, 2))),
+            "the stride is not nested like the shape");
   EXPECT_EQ(make_layout(ints(4, 2), ints(big, 1)).why.reason, Reason::offset_overflow);
   EXPECT_EQ(text(make_layout(ints(4, 2), ints(1, 8))), "(4,2):(1,8)");
 }
@@ -72,7 +79,8 @@ TEST(Overflow, Slices) {
   const Layout l = read("(4,(2,3)):(3,(12,1))");
   EXPECT_EQ(text(slice(l, ints(all, int64_largest)).reason()), "");
   const IntTuple far = ints(int64_largest, all);
-  EXPECT_EQ(text(slice(l, far).reason()), "overflow: the offset at " + text(to_text(far)) + " does not fit 64 bits");
+  EXPECT_EQ(text(slice(l, far).reason()),
+            "overflow: the offset at " + text(to_text(far)) + " does not fit 64 bits");
   EXPECT_EQ(slice(read("4:3"), ints(int64_largest)).why.reason, Reason::coordinate_overflow);
 }
 

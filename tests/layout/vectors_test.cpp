@@ -11,9 +11,12 @@ using oracle::read;
 using oracle::text;
 
 Layout random_layout(std::mt19937_64& random, int64_t lowest_stride) {
-  const auto pick = [&](int64_t low, int64_t high) { return std::uniform_int_distribution<int64_t>(low, high)(random); };
+  const auto pick = [&](int64_t low, int64_t high) {
+    return std::uniform_int_distribution<int64_t>(low, high)(random);
+  };
   std::vector<int64_t> shape, stride;
-  for (int64_t rank = pick(1, 3); rank > 0; --rank) shape.push_back(pick(1, 5)), stride.push_back(pick(lowest_stride, 8));
+  for (int64_t rank = pick(1, 3); rank > 0; --rank)
+    shape.push_back(pick(1, 5)), stride.push_back(pick(lowest_stride, 8));
   return flat(shape, stride);
 }
 
@@ -52,10 +55,12 @@ TEST(CommonVector, RandomPairs) {
 TEST(CommonVector, Rows) {
   EXPECT_EQ(*max_common_vector(read("(3,16):(1,5)"), read("(8,6):(1,16)")), 3);
   EXPECT_EQ(*max_common_vector(read("(2,2):(2,1)"), read("(2,2):(1,1)")), 2);
-  EXPECT_EQ(*max_common_vector(read("(1048576,1048576):(1,1048576)"), read("1099511627776:1")), int64_t{1} << 40);
+  EXPECT_EQ(*max_common_vector(read("(1048576,1048576):(1,1048576)"), read("1099511627776:1")),
+            int64_t{1} << 40);
   EXPECT_EQ(*max_common_vector(read("(1073741824,4):(0,1)"), read("(1073741824,4):(1,1073741824)")), 1);
-  EXPECT_EQ(max_common_vector(read("(1048576,1048576):(1,1)"), read("(1048576,1048576):(1,1)"), 1000).why.reason,
-            Reason::undecided);
+  EXPECT_EQ(
+      max_common_vector(read("(1048576,1048576):(1,1)"), read("(1048576,1048576):(1,1)"), 1000).why.reason,
+      Reason::undecided);
 }
 
 // A vector of w elements at steps of s indices, from every index whose digit there is a multiple of w.
@@ -76,7 +81,8 @@ TEST(VectorWidth, AgainstBruteForce) {
     std::vector<int64_t> shape, strides[2];
     for (int64_t rank = 1 + static_cast<int64_t>(random() % 3); rank > 0; --rank) {
       shape.push_back(int64_t{1} << random() % 4);
-      for (std::vector<int64_t>& stride : strides) stride.push_back(std::vector<int64_t>{0, 1, 2, 3, 4, 8, 1, 6}[random() % 8]);
+      for (std::vector<int64_t>& stride : strides)
+        stride.push_back(std::vector<int64_t>{0, 1, 2, 3, 4, 8, 1, 6}[random() % 8]);
     }
     const Layout a = flat(shape, strides[0]), b = flat(shape, strides[1]);
     const int64_t width = vector_width(a, b, 8);
@@ -111,7 +117,8 @@ TEST(FirstDifference, AgainstBruteForce) {
   }
   EXPECT_GE(found, 10'000);
   EXPECT_GE(alike, 1'000);
-  EXPECT_EQ(first_difference(read("(1073741824,4):(1,1073741824)"), read("(1073741824,4):(1,1073741825)")), 1073741824);
+  EXPECT_EQ(first_difference(read("(1073741824,4):(1,1073741824)"), read("(1073741824,4):(1,1073741825)")),
+            1073741824);
 }
 
 }  // namespace

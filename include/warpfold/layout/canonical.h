@@ -153,7 +153,7 @@ namespace detail {
 // Depth-first search for numbers y_i, |y_i| < shape_i, with sum y_i * stride_i = -target over the first k modes of
 // a sorted layout of positive strides; y_k is tried only where the smaller strides can still make up the rest.
 struct DifferenceSearch {
-  Layout sorted;                    // positive strides, ascending
+  Layout sorted;                       // positive strides, ascending
   int64_t reach[max_leaves + 1] = {};  // reach[k] = largest sum of the first k modes
   int64_t y[max_leaves] = {};
   int64_t work = 0, limit = 0;
@@ -205,7 +205,8 @@ WF_HD constexpr Verdict<Layout> injective(const Layout& l, int64_t work = defaul
   bool used[max_leaves] = {};
   for (int i = 0; i < l.leaves(); ++i) {
     for (int k = 0; k < count && l.shape[i] > 1; ++k) {
-      if (used[k] || search.sorted.shape[k] != l.shape[i] || search.sorted.stride[k] != positive.stride[i]) continue;
+      if (used[k] || search.sorted.shape[k] != l.shape[i] || search.sorted.stride[k] != positive.stride[i])
+        continue;
       used[k] = true;
       const int64_t y = l.stride[i] < 0 ? -search.y[k] : search.y[k];
       (y > 0 ? first : second) += place * (y > 0 ? y : -y);

@@ -13,8 +13,8 @@ namespace warpfold::layout {
 namespace detail {
 
 // Appends the complement's modes to `modes` from leaf `count` on.
-WF_HD constexpr Why append_complement(const Layout& sorted, int64_t m, bool round_up, Layout& modes, int& count,
-                                      Grade& grade) {
+WF_HD constexpr Why append_complement(const Layout& sorted, int64_t m, bool round_up, Layout& modes,
+                                      int& count, Grade& grade) {
   int64_t extent = 1;
   const auto append = [&](int64_t size) {
     if (size == 1) return true;

@@ -42,7 +42,8 @@ WF_HD constexpr Verdict<ComposedLayout> compose_modes(const ComposedLayout& c, c
   return detail::with_layout(c, compose_modes(c.layout, tiler));
 }
 
-WF_HD constexpr Verdict<ComposedLayout> divide(const ComposedLayout& c, const Layout& b, Form form = Form::logical) {
+WF_HD constexpr Verdict<ComposedLayout> divide(const ComposedLayout& c, const Layout& b,
+                                               Form form = Form::logical) {
   return detail::with_layout(c, divide(c.layout, b, form));
 }
 
@@ -72,7 +73,8 @@ WF_HD constexpr Verdict<Gf2Matrix> to_gf2(const ComposedLayout& c) {
 // The first index of both at which they differ; -1 when there is none.
 WF_HD constexpr Verdict<int64_t> first_difference(const ComposedLayout& a, const ComposedLayout& b,
                                                   int64_t work = default_work) {
-  if (equal(a.swizzle, b.swizzle) && a.offset == b.offset) return accept(first_difference(a.layout, b.layout));
+  if (equal(a.swizzle, b.swizzle) && a.offset == b.offset)
+    return accept(first_difference(a.layout, b.layout));
   const Verdict<Gf2Matrix> x = to_gf2(a), y = to_gf2(b);
   if (x.ok() && y.ok()) {
     int i = 0;

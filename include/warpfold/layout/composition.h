@@ -18,7 +18,9 @@
 namespace warpfold::layout {
 
 // Are all values of b indices of a, so that a is not continued past its size?
-WF_HD constexpr bool in_domain(const Layout& a, const Layout& b) { return b.lowest() >= 0 && b.highest() < a.size(); }
+WF_HD constexpr bool in_domain(const Layout& a, const Layout& b) {
+  return b.lowest() >= 0 && b.highest() < a.size();
+}
 
 namespace detail {
 
@@ -79,7 +81,7 @@ struct Composer {
       (at.gap[t] > 0 ? at.positive : at.negative) = true;
     }
   }
-  // size * stride - next, cut off where it does not fit 64 bits: the sign is right, and only mixed signs need the value.
+  // Does sum_t g_t*quotient_t vanish? Numbers past 64 bits count as not; `refuse_at` looks at the values again.
   WF_HD static constexpr int64_t gap(int64_t size, int64_t stride, int64_t next) {
     int64_t product = 0, difference = 0;
     if (!checked_mul(size, stride, product)) return stride > 0 ? int64_largest : int64_lowest;
@@ -255,7 +257,8 @@ struct Composer {
       for (int p = 0; p < count && cancelled; ++p)
         cancelled = checked_mul_add(digit[p], floor_mod(pieces[p].step, at.prefix[u]), carried);
       const int64_t quotient = divide_positive(carried, at.prefix[u]);
-      cancelled = cancelled && (quotient == 0 || (!is_cut_off(at.gap[u]) && checked_mul_add(at.gap[u], quotient, sum)));
+      cancelled = cancelled &&
+                  (quotient == 0 || (!is_cut_off(at.gap[u]) && checked_mul_add(at.gap[u], quotient, sum)));
     }
     if (!cancelled || sum != 0) return fail_carry(t, digit);
     if (find_carry(count, Carries{}, digit)) return fail_carry(t, digit);

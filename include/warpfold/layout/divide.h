@@ -104,7 +104,8 @@ WF_HD constexpr Verdict<Layout> tile_and_rest(const Layout& b, int64_t size) {
   }
   v.why = append_complement(sort_modes(b), size, true, both, count, v.grade);
   if (!v.ok()) {
-    const bool lossy = v.why.reason == Reason::complement_chain || v.why.reason == Reason::complement_broadcast;
+    const bool lossy =
+        v.why.reason == Reason::complement_chain || v.why.reason == Reason::complement_broadcast;
     return refuse<Layout>(lossy ? why_lossy(b, size) : v.why);
   }
   if (count == b.leaves() && count < max_leaves) both.shape[count++] = 1;
@@ -142,7 +143,8 @@ WF_HD constexpr Verdict<Layout> divide(const Layout& a, const Layout& b, Form fo
 }
 
 // Mode by mode: mode m of A by mode m of the tiler; further modes of A stay whole. Padded if any mode is.
-WF_HD constexpr Verdict<Layout> divide_modes(const Layout& a, const Layout& tiler, Form form = Form::logical) {
+WF_HD constexpr Verdict<Layout> divide_modes(const Layout& a, const Layout& tiler,
+                                             Form form = Form::logical) {
   const int rank = a.rank();
   if (tiler.rank() > rank) return refuse<Layout>(because(Reason::tiler_rank, tiler.rank(), rank));
   Layout parts[max_leaves];

@@ -154,7 +154,8 @@ struct CommonIndex {
 // move if size and alignment were free. Where no offset has two indices these are the right inverses, up to their
 // first difference, in O(rank). Beyond, an index of each further offset is searched in at most `work` steps in a and
 // as many in b; past that the reason is `undecided`.
-WF_HD constexpr Verdict<int64_t> max_common_vector(const Layout& a, const Layout& b, int64_t work = default_work) {
+WF_HD constexpr Verdict<int64_t> max_common_vector(const Layout& a, const Layout& b,
+                                                   int64_t work = default_work) {
   const Layout of_a = right_inverse(a), of_b = right_inverse(b);
   int64_t n = first_difference(of_a, of_b);
   if (n < 0) n = of_a.size() < of_b.size() ? of_a.size() : of_b.size();

@@ -76,8 +76,7 @@ struct Layout {
     return sum;
   }
   template <class... Numbers>
-    requires(sizeof...(Numbers) >= 1)
-  WF_HD constexpr int64_t operator()(int64_t first, Numbers... rest) const {
+  requires(sizeof...(Numbers) >= 1) WF_HD constexpr int64_t operator()(int64_t first, Numbers... rest) const {
     return (*this)(ints(first, rest...));
   }
 

@@ -49,7 +49,9 @@ struct Cursor {
     skip_space();
     const int begin = at;
     const bool negative = take('-');
-    const auto is_digit = [this] { return at < static_cast<int>(text.size()) && text[at] >= '0' && text[at] <= '9'; };
+    const auto is_digit = [this] {
+      return at < static_cast<int>(text.size()) && text[at] >= '0' && text[at] <= '9';
+    };
     if (!is_digit()) {
       at = begin;
       return want(expected);
@@ -133,7 +135,8 @@ constexpr Verdict<Layout> parse_layout(std::string_view text) {
 constexpr Verdict<IntTuple> parse_tuple(std::string_view text) {
   Cursor cursor{text};
   IntTuple t;
-  if (!cursor.tuple(t, int64_lowest, Expected::number) || !cursor.at_end()) return refuse<IntTuple>(cursor.why);
+  if (!cursor.tuple(t, int64_lowest, Expected::number) || !cursor.at_end())
+    return refuse<IntTuple>(cursor.why);
   return accept(t);
 }
 

@@ -61,7 +61,8 @@ WF_HD constexpr Verdict<Layout> product(const Layout& a, const Layout& b, Form f
 }
 
 // Mode by mode; further modes of A stay.
-WF_HD constexpr Verdict<Layout> product_modes(const Layout& a, const Layout& tiler, Form form = Form::logical) {
+WF_HD constexpr Verdict<Layout> product_modes(const Layout& a, const Layout& tiler,
+                                              Form form = Form::logical) {
   const int rank = a.rank();
   if (tiler.rank() > rank) return refuse<Layout>(because(Reason::tiler_rank, tiler.rank(), rank));
   Layout parts[max_leaves];
@@ -96,7 +97,8 @@ WF_HD constexpr Layout pad_rank(const Layout& l, int rank) {
   return builder.layout();
 }
 
-WF_HD constexpr Verdict<Layout> interleaved_product(const Layout& block, const Layout& tiler, bool tiler_first) {
+WF_HD constexpr Verdict<Layout> interleaved_product(const Layout& block, const Layout& tiler,
+                                                    bool tiler_first) {
   const int rank = block.rank() > tiler.rank() ? block.rank() : tiler.rank();
   const Verdict<Layout> both = logical_product(pad_rank(block, rank), pad_rank(tiler, rank));
   if (!both.ok()) return both;

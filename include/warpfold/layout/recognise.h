@@ -12,9 +12,11 @@ namespace warpfold::layout {
 namespace detail {
 
 // The refusal at index i, where the value is `have` and a layout would have times * d + base.
-WF_HD constexpr Verdict<Layout> refuse_value(int64_t i, int64_t have, int64_t times, int64_t d, int64_t base) {
+WF_HD constexpr Verdict<Layout> refuse_value(int64_t i, int64_t have, int64_t times, int64_t d,
+                                             int64_t base) {
   const bool fits = checked_mul_add(times, d, base);
-  return refuse<Layout>(because(fits ? Reason::not_a_layout : Reason::not_a_layout_wide, i, have, fits ? base : 0));
+  return refuse<Layout>(
+      because(fits ? Reason::not_a_layout : Reason::not_a_layout_wide, i, have, fits ? base : 0));
 }
 
 // Is value = times * d + base?

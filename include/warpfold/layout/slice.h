@@ -32,8 +32,9 @@ WF_HD constexpr Verdict<Slice> slice(const Layout& l, const IntTuple& at) {
   Slice s;
   if (at.profile.is_scalar()) {
     if (at.value[0] == all) return accept(Slice{l, 0});
-    return extended_checked(l, at.value[0], s.offset) ? accept(s)
-                                                      : detail::refuse_coordinate(Reason::coordinate_overflow, at);
+    return extended_checked(l, at.value[0], s.offset)
+               ? accept(s)
+               : detail::refuse_coordinate(Reason::coordinate_overflow, at);
   }
   LayoutBuilder builder;
   int kept = 0;

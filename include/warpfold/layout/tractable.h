@@ -71,7 +71,8 @@ WF_HD constexpr Verdict<Refinement> mutual_refinement(const IntTuple& first, con
       continue;
     }
     const int64_t part = p < q ? p : q;
-    if (part < 1 || p % part != 0 || q % part != 0) return refuse<Refinement>(because(Reason::refinement, i, p, j, q));
+    if (part < 1 || p % part != 0 || q % part != 0)
+      return refuse<Refinement>(because(Reason::refinement, i, p, j, q));
     a.add(part, p == part);
     b.add(part, q == part);
     p = p == part ? 0 : p / part;
@@ -82,7 +83,8 @@ WF_HD constexpr Verdict<Refinement> mutual_refinement(const IntTuple& first, con
   for (; j < second.leaves(); ++j, q = 0) b.add(q == 0 ? second[j] : q, true);
   a.nesting.end();
   b.nesting.end();
-  if (!a.nesting.fits || !b.nesting.fits) return refuse<Refinement>(because(Reason::too_many_modes, max_leaves));
+  if (!a.nesting.fits || !b.nesting.fits)
+    return refuse<Refinement>(because(Reason::too_many_modes, max_leaves));
   a.shape.profile = a.nesting.profile;
   b.shape.profile = b.nesting.profile;
   return accept(Refinement{a.shape, b.shape});

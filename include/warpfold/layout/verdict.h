@@ -155,7 +155,8 @@ constexpr auto sentence_of() {
 
 template <Sentence reason>
 struct Refused {
-  static_assert(reason.text[0] == 0, "the layout operation has no result; the reason is in the template argument");
+  static_assert(reason.text[0] == 0,
+                "the layout operation has no result; the reason is in the template argument");
 };
 
 }  // namespace detail

@@ -59,7 +59,9 @@ void eval(const Arguments& x) {
 
 void coalesce_command(const Arguments& x) {
   ComposedLayout l = read_composed("A", x.a);
-  l.layout = x.modes ? coalesce_modes(l.layout) : x.extended ? coalesce_extended(l.layout) : coalesce(l.layout);
+  l.layout = x.modes      ? coalesce_modes(l.layout)
+             : x.extended ? coalesce_extended(l.layout)
+                          : coalesce(l.layout);
   show(print(l));
 }
 
@@ -74,8 +76,10 @@ void complement_command(const Arguments& x) {
 void equal_command(const Arguments& x) {
   const ComposedLayout a = read_composed("A", x.a), b = read_composed("B", x.b);
   const bool plain = a.swizzle.bits == 0 && b.swizzle.bits == 0 && a.offset == 0 && b.offset == 0;
-  if (x.extended && !plain) throw CommandError{2, "--extended compares plain layouts, without a swizzle in front"};
-  const int64_t index = x.extended ? first_extended_difference(a.layout, b.layout) : answer(first_difference(a, b));
+  if (x.extended && !plain)
+    throw CommandError{2, "--extended compares plain layouts, without a swizzle in front"};
+  const int64_t index =
+      x.extended ? first_extended_difference(a.layout, b.layout) : answer(first_difference(a, b));
   if (index >= 0 || (!x.extended && a.size() != b.size()))
     throw CommandError{1, difference(a, b, x.extended, index)};
   show("equal: " + (x.extended ? print(coalesce_extended(a.layout)) : print(coalesce(a))));
@@ -104,7 +108,8 @@ void divide_command(const Arguments& x) {
   if (v.why.reason == Reason::lossy) {
     bool complete = true;
     const std::string indices = list_lost(v.why, " ", complete);
-    throw CommandError{1, std::string(v.reason().view()) + "\nindices: " + indices + (complete ? "" : " ...")};
+    throw CommandError{1,
+                       std::string(v.reason().view()) + "\nindices: " + indices + (complete ? "" : " ...")};
   }
   show(print(answer(v)));
   if (v.grade == Grade::exact) return;
@@ -112,15 +117,16 @@ void divide_command(const Arguments& x) {
   for (const Outside& o : outside_of(a.layout, b))
     note += (note.empty() ? "" : ", ") + std::string("the indices from ") + std::to_string(o.from) + " to " +
             std::to_string(o.to) + (b.by_mode ? " of mode " + std::to_string(o.mode) : "");
-  remark("padded: size " + std::to_string(v->size()) + " for " + std::to_string(a.size()) + " elements; predicate " +
-         note);
+  remark("padded: size " + std::to_string(v->size()) + " for " + std::to_string(a.size()) +
+         " elements; predicate " + note);
 }
 
 void product_command(const Arguments& x) {
   const Layout a = read_layout("A", x.a);
   const Tiler b = read_tiler("B", x.b);
   const bool interleaved = x.form == "blocked" || x.form == "raked";
-  if (interleaved && b.by_mode) throw CommandError{2, "B: " + x.form + " takes a layout, its modes side by side with A's"};
+  if (interleaved && b.by_mode)
+    throw CommandError{2, "B: " + x.form + " takes a layout, its modes side by side with A's"};
   const Verdict<Layout> v = x.form == "blocked" ? blocked_product(a, b.layout)
                             : x.form == "raked" ? raked_product(a, b.layout)
                             : b.by_mode         ? product_modes(a, b.layout, form_of(x.form))
@@ -176,44 +182,57 @@ void add_algebra_commands(CLI::App& app) {
     options(sub, *arguments);
     sub->callback([arguments, run] { run(*arguments); });
   };
-  add("eval", "offsets at indices or coordinates, or all of them", false,
+  add(
+      "eval", "offsets at indices or coordinates, or all of them", false,
       [](CLI::App* sub, Arguments& x) {
         sub->add_option("coordinates", x.rest, "5 or (1,(0,2))");
         sub->add_flag("--extended", x.extended, "also outside the shape, the last mode without bound");
       },
       eval);
-  add("coalesce", "the canonical form", false,
+  add(
+      "coalesce", "the canonical form", false,
       [](CLI::App* sub, Arguments& x) {
         sub->add_flag("--modes", x.modes, "each top-level mode by itself");
         sub->add_flag("--extended", x.extended, "keep the function past the size");
       },
       coalesce_command);
-  add("complement", "the layout that completes A to [0, M)", false,
+  add(
+      "complement", "the layout that completes A to [0, M)", false,
       [](CLI::App* sub, Arguments& x) {
         sub->add_option("M", x.m, "a number, or a shape of this size; default: the smallest that works");
         sub->add_flag("--padded", x.padded, "round M up to whole blocks and ignore broadcast modes");
       },
       complement_command);
-  add("compose", "A(B(x)) as a layout that refines B", true,
-      [](CLI::App* sub, Arguments& x) { sub->add_flag("--flat", x.flat, "accept a layout that does not refine B"); },
+  add(
+      "compose", "A(B(x)) as a layout that refines B", true,
+      [](CLI::App* sub, Arguments& x) {
+        sub->add_flag("--flat", x.flat, "accept a layout that does not refine B");
+      },
       compose_command);
-  add("divide", "A in tiles of B", true,
+  add(
+      "divide", "A in tiles of B", true,
       [](CLI::App* sub, Arguments& x) {
         sub->add_option("--form", x.form, "nesting of the result")
             ->check(CLI::IsMember({"logical", "zipped", "tiled", "flat"}));
       },
       divide_command);
-  add("product", "copies of A in the order of B", true,
+  add(
+      "product", "copies of A in the order of B", true,
       [](CLI::App* sub, Arguments& x) {
         sub->add_option("--form", x.form, "nesting of the result")
             ->check(CLI::IsMember({"logical", "zipped", "tiled", "flat", "blocked", "raked"}));
       },
       product_command);
-  add("inverse", "right inverse: A(R(i)) = i; with --left J(A(i)) = i; both of a swizzled bijection", false,
-      [](CLI::App* sub, Arguments& x) { sub->add_flag("--left", x.left, "the left inverse"); }, inverse_command);
-  add("equal", "do A and B have one function?", true,
-      [](CLI::App* sub, Arguments& x) { sub->add_flag("--extended", x.extended, "also past the size"); }, equal_command);
-  add("swizzle", "applies, recasts or composes Sw<B,M,S>", false,
+  add(
+      "inverse", "right inverse: A(R(i)) = i; with --left J(A(i)) = i; both of a swizzled bijection", false,
+      [](CLI::App* sub, Arguments& x) { sub->add_flag("--left", x.left, "the left inverse"); },
+      inverse_command);
+  add(
+      "equal", "do A and B have one function?", true,
+      [](CLI::App* sub, Arguments& x) { sub->add_flag("--extended", x.extended, "also past the size"); },
+      equal_command);
+  add(
+      "swizzle", "applies, recasts or composes Sw<B,M,S>", false,
       [](CLI::App* sub, Arguments& x) {
         sub->add_option("offsets", x.rest, "offsets to swizzle");
         sub->add_option("--after", x.b, "another swizzle that is applied afterwards");
@@ -223,7 +242,8 @@ void add_algebra_commands(CLI::App& app) {
       swizzle_command);
 
   const Shared arguments = std::make_shared<Arguments>();
-  CLI::App* recognise_sub = app.add_subcommand("recognise", "the layout with these values, or where it stops being one");
+  CLI::App* recognise_sub =
+      app.add_subcommand("recognise", "the layout with these values, or where it stops being one");
   recognise_sub->add_option("values", arguments->rest, "0 2 4 1 3 5")->required();
   recognise_sub->callback([arguments] { recognise_command(*arguments); });
 }

@@ -24,8 +24,8 @@ constexpr int64_t most_lanes = int64_t{1} << 20, most_lines = 64;
 int64_t byte_at(const ComposedLayout& lanes, int64_t x, int64_t bytes) {
   int64_t byte = 0;
   if (!checked_mul(lanes(x), bytes, byte))
-    throw CommandError{1, "overflow: offset " + std::to_string(lanes(x)) + " in elements of " + std::to_string(bytes) +
-                              " bytes does not fit 64 bits"};
+    throw CommandError{1, "overflow: offset " + std::to_string(lanes(x)) + " in elements of " +
+                              std::to_string(bytes) + " bytes does not fit 64 bits"};
   return byte;
 }
 
@@ -40,7 +40,8 @@ void shared_memory(const ComposedLayout& lanes, const std::string& name, int64_t
                               std::to_string(lanes.size())};
   int64_t total = 0, ideal = 0;
   for (int64_t first = 0; first < lanes.size(); first += shape.lanes) {
-    const auto r = answer(hw::bank_conflicts(access, [&](int lane) { return byte_at(lanes, first + lane, bytes); }));
+    const auto r =
+        answer(hw::bank_conflicts(access, [&](int lane) { return byte_at(lanes, first + lane, bytes); }));
     total += r.total;
     ideal += r.ideal;
     if (first / shape.lanes >= most_lines) continue;

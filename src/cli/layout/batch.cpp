@@ -37,7 +37,8 @@ void refuse_line(std::string& out, std::string_view reason) {
 
 void write_witness(std::string& out, const IntTuple& witness) {
   out += R"(,"witness":[)";
-  for (int i = 0; i < witness.leaves(); ++i) out.append(i > 0 ? "," : "").append(std::to_string(witness.value[i]));
+  for (int i = 0; i < witness.leaves(); ++i)
+    out.append(i > 0 ? "," : "").append(std::to_string(witness.value[i]));
   out += ']';
 }
 
@@ -58,7 +59,8 @@ void write(std::string& out, const Verdict<T>& v) {
 
 std::string_view text_of(const Json& line, const char* key) {
   const auto at = line.find(key);
-  if (at == line.end() || !at->is_string()) throw CommandError{2, std::string("field \"") + key + "\" must be a text"};
+  if (at == line.end() || !at->is_string())
+    throw CommandError{2, std::string("field \"") + key + "\" must be a text"};
   return at->get_ref<const std::string&>();
 }
 
@@ -96,7 +98,8 @@ std::string_view form_name(const Json& line, bool is_product) {
 }
 
 int64_t integer_of(const Json& value, const char* key) {
-  if (!value.is_number_integer()) throw CommandError{2, std::string("field \"") + key + "\" must be a 64-bit integer"};
+  if (!value.is_number_integer())
+    throw CommandError{2, std::string("field \"") + key + "\" must be a 64-bit integer"};
   if (value.is_number_unsigned() && value.get<uint64_t>() > static_cast<uint64_t>(int64_largest))
     throw CommandError{2, std::string("field \"") + key + "\": overflow: the number does not fit 64 bits"};
   return value.get<int64_t>();
@@ -108,7 +111,8 @@ void eval_line(std::string& out, const Json& line) {
   const bool extended = flag_of(line, "extended");
   if (x == line.end()) {
     constexpr int64_t most = int64_t{1} << 20;
-    if (l.size() > most) throw CommandError{1, std::to_string(l.size()) + " values are too many to list; give \"x\""};
+    if (l.size() > most)
+      throw CommandError{1, std::to_string(l.size()) + " values are too many to list; give \"x\""};
     out += R"("ok":true,"values":[)";
     for (int64_t i = 0; i < l.size(); ++i) out += (i > 0 ? "," : "") + std::to_string(l(i));
     out += ']';
@@ -155,7 +159,11 @@ void divide_line(std::string& out, const ComposedLayout& a, const Tiler& b, Form
   for (const Outside& o : outside_of(a.layout, b)) {
     out.append(separator).append("{");
     if (b.by_mode) out.append(R"("mode":)").append(std::to_string(o.mode)).append(",");
-    out.append(R"("from":)").append(std::to_string(o.from)).append(R"(,"to":)").append(std::to_string(o.to)).append("}");
+    out.append(R"("from":)")
+        .append(std::to_string(o.from))
+        .append(R"(,"to":)")
+        .append(std::to_string(o.to))
+        .append("}");
     separator = ",";
   }
   out += ']';
@@ -163,7 +171,8 @@ void divide_line(std::string& out, const ComposedLayout& a, const Tiler& b, Form
 
 void product_line(std::string& out, const Layout& a, const Tiler& b, std::string_view form) {
   const bool interleaved = form == "blocked" || form == "raked";
-  if (interleaved && b.by_mode) throw CommandError{2, "b: " + std::string(form) + " takes a layout, no tiler"};
+  if (interleaved && b.by_mode)
+    throw CommandError{2, "b: " + std::string(form) + " takes a layout, no tiler"};
   const Verdict<Layout> v = form == "blocked" ? blocked_product(a, b.layout)
                             : form == "raked" ? raked_product(a, b.layout)
                             : b.by_mode       ? product_modes(a, b.layout, form_of(form))
@@ -192,17 +201,20 @@ void inverse_line(std::string& out, const ComposedLayout& a, bool left) {
 
 // The fields of each op besides id and op.
 constexpr std::pair<std::string_view, std::string_view> fields_of[] = {
-    {"coalesce", "a"},      {"complement", "a m"},    {"compose", "a b"}, {"divide", "a b form"}, {"product", "a b form"},
-    {"left_inverse", "a"}, {"right_inverse", "a"}, {"equal", "a b"},   {"eval", "a x extended"}};
+    {"coalesce", "a"},      {"complement", "a m"},   {"compose", "a b"},
+    {"divide", "a b form"}, {"product", "a b form"}, {"left_inverse", "a"},
+    {"right_inverse", "a"}, {"equal", "a b"},        {"eval", "a x extended"}};
 
 void check_fields(const Json& line, std::string_view op) {
-  const auto* known = std::find_if(std::begin(fields_of), std::end(fields_of), [op](const auto& f) { return f.first == op; });
+  const auto* known =
+      std::find_if(std::begin(fields_of), std::end(fields_of), [op](const auto& f) { return f.first == op; });
   if (known == std::end(fields_of)) throw CommandError{2, "unknown op \"" + std::string(op) + "\""};
   for (const auto& [key, value] : line.items()) {
     if (key == "id" || key == "op") continue;
     const std::string_view fields = known->second;
     const std::size_t at = fields.find(key);
-    const bool whole = at != std::string_view::npos && !key.empty() && key.find(' ') == std::string::npos && (at == 0 || fields[at - 1] == ' ') &&
+    const bool whole = at != std::string_view::npos && !key.empty() && key.find(' ') == std::string::npos &&
+                       (at == 0 || fields[at - 1] == ' ') &&
                        (at + key.size() == fields.size() || fields[at + key.size()] == ' ');
     if (!whole) throw CommandError{2, std::string(op) + " has no field \"" + key + "\""};
   }
@@ -234,7 +246,8 @@ int run_batch(std::istream& in, const std::string& name) {
       refuse_line(out, "line " + std::to_string(number) + " is no JSON object");
     } else {
       const auto id = line.find("id");
-      const bool plain = id != line.end() && id->is_primitive();  // a nested one could be deeper than the stack
+      const bool plain =
+          id != line.end() && id->is_primitive();  // a nested one could be deeper than the stack
       out += R"({"id":)" + (plain ? id->dump() : "null") + ",";
       try {
         if (id != line.end() && !plain) throw CommandError{2, "field \"id\" must be a number or a text"};
@@ -269,7 +282,8 @@ void add_batch_command(CLI::App& app) {
       file.open(*name);
       if (!file) throw CommandError{2, *name + ": cannot be read"};
     }
-    if (run_batch(name->empty() ? std::cin : file, name->empty() ? "the standard input" : *name) != 0) throw CommandError{2, "some lines are no JSON objects"};
+    if (run_batch(name->empty() ? std::cin : file, name->empty() ? "the standard input" : *name) != 0)
+      throw CommandError{2, "some lines are no JSON objects"};
   });
 }
 

@@ -7,9 +7,10 @@ using namespace layout;
 Layout read_layout(std::string_view name, const std::string& text) {
   const ComposedLayout c = read_composed(name, text);
   if (c.swizzle.bits != 0 || c.offset != 0)
-    throw CommandError{2, std::string(name) +
-                              ": a plain layout is needed here. Sw in front is read by eval, draw, equal, coalesce, "
-                              "inverse, banks, tma, wgmma, and as A by compose and divide"};
+    throw CommandError{
+        2, std::string(name) +
+               ": a plain layout is needed here. Sw in front is read by eval, draw, equal, coalesce, "
+               "inverse, banks, tma, wgmma, and as A by compose and divide"};
   return c.layout;
 }
 
@@ -114,7 +115,8 @@ int64_t offset_at(const ComposedLayout& l, const IntTuple& coordinate, bool exte
 
 std::string difference(const ComposedLayout& a, const ComposedLayout& b, bool extended, int64_t index) {
   const auto form = [extended](const ComposedLayout& c) {
-    return print(ComposedLayout{c.swizzle, c.offset, extended ? coalesce_extended(c.layout) : coalesce(c.layout)});
+    return print(
+        ComposedLayout{c.swizzle, c.offset, extended ? coalesce_extended(c.layout) : coalesce(c.layout)});
   };
   std::string words = "different: " + form(a) + " and " + form(b);
   if (!extended && a.size() != b.size())

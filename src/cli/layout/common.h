@@ -22,7 +22,8 @@ template <class T>
 T read_argument(std::string_view name, std::string_view text, const layout::Verdict<T>& parsed) {
   if (parsed.ok()) return parsed.value;
   const auto reason = parsed.why.reason;
-  std::string message = std::string(name) + ": " + std::string(parsed.reason().view()) + "\n  " + std::string(text);
+  std::string message =
+      std::string(name) + ": " + std::string(parsed.reason().view()) + "\n  " + std::string(text);
   const bool has_column = reason == layout::Reason::syntax || reason == layout::Reason::number_overflow ||
                           reason == layout::Reason::profile_mismatch;
   if (has_column) message += "\n  " + std::string(static_cast<std::size_t>(parsed.why.n[0] - 1), ' ') + "^";
@@ -55,7 +56,8 @@ int64_t offset_at(const layout::ComposedLayout& l, const layout::IntTuple& coord
 
 // Why two layouts are not equal, in a sentence with the canonical forms; `index` is where they differ, or -1 when one
 // only ends before the other.
-std::string difference(const layout::ComposedLayout& a, const layout::ComposedLayout& b, bool extended, int64_t index);
+std::string difference(const layout::ComposedLayout& a, const layout::ComposedLayout& b, bool extended,
+                       int64_t index);
 
 // The indices of a padded division that the caller must predicate: of mode `mode`, or of all of A.
 struct Outside {

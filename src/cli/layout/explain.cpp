@@ -20,10 +20,12 @@ void explain_boundaries(const detail::Composer& composer) {
   if (at.count == 0) return say("  A is one mode: it never turns, so every B composes");
   for (int t = 0; t < at.count; ++t)
     say("  P_" + number(t + 1) + " = " + number(at.prefix[t]) + ", gap g_" + number(t + 1) + " = " +
-        number(composer.a.shape[t]) + "*" + number(composer.a.stride[t]) + " - " + number(composer.a.stride[t + 1]) +
-        " = " + (detail::Composer::is_cut_off(at.gap[t]) ? "past 64 bits" : number(at.gap[t])));
-  say(at.one_sign() ? "  the gaps have one sign: nothing cancels, and the carry test below is exact"
-                    : "  the gaps have both signs: a carry may cancel, so a failed carry test is decided by search");
+        number(composer.a.shape[t]) + "*" + number(composer.a.stride[t]) + " - " +
+        number(composer.a.stride[t + 1]) + " = " +
+        (detail::Composer::is_cut_off(at.gap[t]) ? "past 64 bits" : number(at.gap[t])));
+  say(at.one_sign()
+          ? "  the gaps have one sign: nothing cancels, and the carry test below is exact"
+          : "  the gaps have both signs: a carry may cancel, so a failed carry test is decided by search");
 }
 
 void explain_pieces(const detail::Composer& composer, const Layout& b) {
@@ -48,7 +50,10 @@ void explain_carries(const detail::Composer& composer) {
       sum += (sum.empty() ? "" : " + ") + number(piece.size - 1) + "*" + number(rho);
     }
     const bool fits = composer.most[t] < composer.at.prefix[t];
-    say("  t = " + number(t + 1) + ": " + (sum.empty() ? "0" : sum + " = " + (composer.most[t] == int64_largest ? "past 64 bits" : number(composer.most[t]))) +
+    say("  t = " + number(t + 1) + ": " +
+        (sum.empty() ? "0"
+                     : sum + " = " +
+                           (composer.most[t] == int64_largest ? "past 64 bits" : number(composer.most[t]))) +
         (fits ? " < " : " >= ") + number(composer.at.prefix[t]) + (fits ? ", no carry" : ", carries"));
   }
 }
@@ -74,13 +79,14 @@ Verdict<Layout> explain_compose(const Layout& a, const Layout& b) {
   if (!v.ok()) {
     say("refused: " + std::string(v.reason().view()));
     const Verdict<Layout> flattened = compose_flat(a, b);
-    if (flattened.ok()) say("the function is the layout " + print(flattened.value) + ", which does not refine B's modes");
+    if (flattened.ok())
+      say("the function is the layout " + print(flattened.value) + ", which does not refine B's modes");
     return v;
   }
   say("R = " + print(v.value));
   if (!in_domain(a, b))
-    say("  B reaches " + number(b.lowest()) + ".." + number(b.highest()) + ", outside [0," + number(a.size()) +
-        "): A's last mode is continued");
+    say("  B reaches " + number(b.lowest()) + ".." + number(b.highest()) + ", outside [0," +
+        number(a.size()) + "): A's last mode is continued");
   return v;
 }
 
@@ -96,7 +102,9 @@ Verdict<Layout> explain_complement(const Layout& a, int64_t m) {
     if (d <= 0 || !checked_mul(n, d, end)) break;
     const bool divides_it = divides(extent, d);
     say("  " + number(extent) + (divides_it ? " | " : " does not divide ") + number(d) +
-        (divides_it ? ": free " + pair(d / extent, extent) + ", then A's " + pair(n, d) + " up to " + number(end) : ""));
+        (divides_it
+             ? ": free " + pair(d / extent, extent) + ", then A's " + pair(n, d) + " up to " + number(end)
+             : ""));
     if (!divides_it) break;
     extent = end;
   }
@@ -118,7 +126,8 @@ Verdict<Layout> explain_divide(const Layout& a, const Layout& b) {
   const Verdict<Layout> v = divide(a, b);
   if (!rest.ok() && v.grade == Grade::padded && v.ok()) {
     rest = detail::complement_of_sorted(sort_modes(b), a.size(), true);
-    say("padded: " + number(a.size()) + " rounds up to " + number(rest->size() * b.size()) + "; B* = " + print(rest.value));
+    say("padded: " + number(a.size()) + " rounds up to " + number(rest->size() * b.size()) +
+        "; B* = " + print(rest.value));
   }
   const Verdict<Layout> both = detail::tile_and_rest(b, a.size());
   if (both.ok()) explain_compose(a, both.value);
@@ -128,7 +137,8 @@ Verdict<Layout> explain_divide(const Layout& a, const Layout& b) {
 
 Verdict<Layout> explain_product(const Layout& a, const Layout& b) {
   say("product A (x) B = (A, A* o B), A* = complement(A, |A| * cosize(B)), continued past its end");
-  say("  A = " + print(a) + ", |A| = " + number(a.size()) + "\n  B = " + print(b) + ", cosize(B) = " + number(b.cosize()));
+  say("  A = " + print(a) + ", |A| = " + number(a.size()) + "\n  B = " + print(b) +
+      ", cosize(B) = " + number(b.cosize()));
   const Verdict<Layout> v = product(a, b);
   int64_t room = 0;
   const Verdict<Layout> free = checked_mul(a.size(), b.cosize(), room) ? complement_padded(a, room) : v;
@@ -146,7 +156,8 @@ Verdict<Layout> explain_product(const Layout& a, const Layout& b) {
 using Explain = Verdict<Layout> (*)(const Layout&, const Layout&);
 
 // Mode m of A with mode m of the tiler, each on its own; then the whole, whose reason ends the command.
-void explain_modes(const Layout& a, const Layout& tiler, Explain one, const Verdict<Layout>& whole, const char* name) {
+void explain_modes(const Layout& a, const Layout& tiler, Explain one, const Verdict<Layout>& whole,
+                   const char* name) {
   for (int m = 0; m < a.rank() && m < tiler.rank(); ++m) {
     say((m > 0 ? "\nmode " : "mode ") + number(m));
     if (!one(a.mode(m), tiler.mode(m)).ok()) break;
@@ -163,10 +174,14 @@ void add_explain_command(CLI::App& app) {
     std::string op, a, b;
   };
   const auto x = std::make_shared<Arguments>();
-  CLI::App* sub = app.add_subcommand("explain", "each step of compose, divide or product A B, or complement A M");
-  sub->add_option("op", x->op)->required()->check(CLI::IsMember({"compose", "divide", "product", "complement"}));
+  CLI::App* sub =
+      app.add_subcommand("explain", "each step of compose, divide or product A B, or complement A M");
+  sub->add_option("op", x->op)
+      ->required()
+      ->check(CLI::IsMember({"compose", "divide", "product", "complement"}));
   sub->add_option("A", x->a, "a layout")->required();
-  sub->add_option("B", x->b, "a layout or a tiler <4:1,8:2>; for complement M, a number or a shape")->required();
+  sub->add_option("B", x->b, "a layout or a tiler <4:1,8:2>; for complement M, a number or a shape")
+      ->required();
   sub->callback([x] {
     const Layout a = read_layout("A", x->a);
     if (x->op == "complement") {
@@ -181,8 +196,13 @@ void add_explain_command(CLI::App& app) {
       answer(one(a, b));
       return;
     }
-    explain_modes(a, b, one, compose_them ? compose_modes(a, b) : divide_them ? divide_modes(a, b) : product_modes(a, b),
-                  compose_them ? "A o B" : divide_them ? "A / B" : "A (x) B");
+    explain_modes(a, b, one,
+                  compose_them  ? compose_modes(a, b)
+                  : divide_them ? divide_modes(a, b)
+                                : product_modes(a, b),
+                  compose_them  ? "A o B"
+                  : divide_them ? "A / B"
+                                : "A (x) B");
   });
 }
 

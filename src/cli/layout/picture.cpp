@@ -39,19 +39,22 @@ Picture picture_of_offsets(const ComposedLayout& composed, Colouring colouring, 
                   : rank == 1 ? inner_size(l.mode(0))
                   : rank > 2  ? static_cast<int>(l.mode(1).size())
                               : 0;
-  const int row_tile = p.row_tile > 0 ? p.row_tile : p.rows, column_tile = p.column_tile > 0 ? p.column_tile : p.columns;
+  const int row_tile = p.row_tile > 0 ? p.row_tile : p.rows,
+            column_tile = p.column_tile > 0 ? p.column_tile : p.columns;
   const int tiles_down = (p.rows + row_tile - 1) / row_tile;
   for (int i = 0; i < p.rows; ++i)
     for (int j = 0; j < p.columns; ++j) {
       const int64_t index = i + rows * j, offset = composed(index);
       Cell& cell = p.at(i, j);
       cell.text = std::to_string(offset);
-      cell.note = "coordinate " + print(l.coordinate(index)) + ", index " + std::to_string(index) + ", offset " + cell.text;
+      cell.note = "coordinate " + print(l.coordinate(index)) + ", index " + std::to_string(index) +
+                  ", offset " + cell.text;
       if (colouring == Colouring::offset) cell.colour = static_cast<int>(floor_mod(offset, 8));
       if (colouring == Colouring::tile) cell.colour = (i / row_tile + tiles_down * (j / column_tile)) % 8;
       if (colouring == Colouring::bank) {
         const int64_t bank = floor_mod(floor_div(offset * bytes, 4), 32), wide = bytes > 4 ? bytes / 4 : 1;
-        cell.small = wide == 1 ? "b" + std::to_string(bank) : "b" + std::to_string(bank) + "-" + std::to_string(bank + wide - 1);
+        cell.small = wide == 1 ? "b" + std::to_string(bank)
+                               : "b" + std::to_string(bank) + "-" + std::to_string(bank + wide - 1);
         cell.colour = static_cast<int>(bank / wide);
         cell.note += ", bank " + cell.small.substr(1);
         p.colours = static_cast<int>(32 / wide);
@@ -60,7 +63,8 @@ Picture picture_of_offsets(const ComposedLayout& composed, Colouring colouring, 
   if (colouring == Colouring::offset) p.legend = {"number: offset", "colour: offset mod 8"};
   if (colouring == Colouring::tile) p.legend = {"number: offset", "colour: tile"};
   if (colouring == Colouring::bank)
-    p.legend = {"number: offset in elements of " + std::to_string(bytes) + " bytes", "colour and b: shared-memory bank"};
+    p.legend = {"number: offset in elements of " + std::to_string(bytes) + " bytes",
+                "colour and b: shared-memory bank"};
   return p;
 }
 
@@ -75,11 +79,12 @@ Picture picture_of_threads(const ComposedLayout& tv, int64_t rows, int64_t colum
   for (int64_t x = 0; x < tv.size(); ++x) {
     const int64_t index = tv(x), thread = x % threads, value = x / threads;
     if (index < 0 || index >= rows * columns)
-      throw CommandError{1, "thread " + std::to_string(thread) + " value " + std::to_string(value) + " is at index " +
-                                std::to_string(index) + ", outside the tile of " + std::to_string(rows * columns)};
+      throw CommandError{1, "thread " + std::to_string(thread) + " value " + std::to_string(value) +
+                                " is at index " + std::to_string(index) + ", outside the tile of " +
+                                std::to_string(rows * columns)};
     Cell& cell = p.at(static_cast<int>(index % rows), static_cast<int>(index / rows));
-    cell.note += (cell.note.empty() ? "" : "; ") + std::string("thread ") + std::to_string(thread) + " value " +
-                 std::to_string(value);
+    cell.note += (cell.note.empty() ? "" : "; ") + std::string("thread ") + std::to_string(thread) +
+                 " value " + std::to_string(value);
     if (!cell.text.empty()) {
       cell.small = "shared";
       continue;

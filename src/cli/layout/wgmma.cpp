@@ -48,7 +48,8 @@ void describe(const Arguments& x) {
   if (x.rows == 0) throw CommandError{2, "--rows: a block has 8 to 256 rows, not 0"};
   const hw::Major major = read_major(x.major);
   const hw::SharedTile tile = read_tile("TILE", x.tile, x.bits);
-  const hw::Verdict<hw::WgmmaOperand> operand = hw::wgmma_operand(tile, major, x.address, x.rows == all_rows ? 0 : x.rows);
+  const hw::Verdict<hw::WgmmaOperand> operand =
+      hw::wgmma_operand(tile, major, x.address, x.rows == all_rows ? 0 : x.rows);
   if (operand.why.rule == hw::Rule::wgmma_rows && operand.why.n[1] != 0)
     throw CommandError{1, std::string(operand.reason().view()) + " (--rows 64)"};
   const hw::WgmmaOperand o = answer(operand);

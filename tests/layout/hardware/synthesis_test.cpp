@@ -107,7 +107,8 @@ TEST(Synthesis, Refusals) {
             "a tile of 0 rows of 64 bytes is none; it has 1 to 262144 bytes");
   const TilePattern endless = pattern(SharedAccess::b128, "(4,1000000000):(16,0)");
   EXPECT_EQ(std::string(synthesise(4, 64, &endless, 1).reason().view()),
-            "pattern 0 has 4000000000 lanes; all patterns together have at most 262144, and one that occurs often is given "
+            "pattern 0 has 4000000000 lanes; all patterns together have at most 262144, and one that occurs "
+            "often is given "
             "a weight");
   TilePattern heavy = pattern(SharedAccess::b128, "(4,8):(16,0)");
   heavy.weight = int64_t{1} << 62;

@@ -41,8 +41,9 @@ WF_HD constexpr Swizzle on_bytes(Swizzle elements, int element_bytes) {
 // Do the offsets of l fit 64 bits in bytes?
 WF_HD constexpr Why check_bytes(const Layout& l, int element_bytes) {
   int64_t low = 0, high = 0, extent = 0;
-  const bool fits = checked_mul(l.lowest(), element_bytes, low) && checked_mul(l.highest(), element_bytes, high) &&
-                    low != int64_lowest && checked_add(high, -low, extent);
+  const bool fits = checked_mul(l.lowest(), element_bytes, low) &&
+                    checked_mul(l.highest(), element_bytes, high) && low != int64_lowest &&
+                    checked_add(high, -low, extent);
   return fits ? Why{} : broken(Rule::bytes_overflow, l.lowest(), l.highest(), element_bytes);
 }
 

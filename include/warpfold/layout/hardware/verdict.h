@@ -201,7 +201,8 @@ constexpr Text sentence(const Why& why) {
       t << "a part of " << n[1] << " from " << n[0] << " on lies outside the " << n[2] << " of the tile";
       break;
     case Rule::wgmma_bytes:
-      t << "a tile of " << n[0] << " x " << n[1] << " elements has more than the 262144 bytes that descriptors reach";
+      t << "a tile of " << n[0] << " x " << n[1]
+        << " elements has more than the 262144 bytes that descriptors reach";
       break;
     case Rule::wgmma_shape:
       t << "wgmma has no shape with N = " << n[0] << " for this type; N is a multiple of " << n[1]

@@ -119,8 +119,7 @@ WF_HD constexpr DescriptorModes descriptor_modes(Major major, SwizzleMode mode, 
 }
 
 WF_HD constexpr Why descriptor_stride(int which, int64_t bytes) {
-  if (bytes % 16 != 0 || bytes < 0 || bytes >= shared_window)
-    return broken(Rule::wgmma_stride, which, bytes);
+  if (bytes % 16 != 0 || bytes < 0 || bytes >= shared_window) return broken(Rule::wgmma_stride, which, bytes);
   return {};
 }
 
