@@ -81,7 +81,7 @@ struct Composer {
       (at.gap[t] > 0 ? at.positive : at.negative) = true;
     }
   }
-  // Does sum_t g_t*quotient_t vanish? Numbers past 64 bits count as not; `refuse_at` looks at the values again.
+  // size * stride - next, cut off where it does not fit 64 bits: the sign stays right, and only a mixed sum needs more.
   WF_HD static constexpr int64_t gap(int64_t size, int64_t stride, int64_t next) {
     int64_t product = 0, difference = 0;
     if (!checked_mul(size, stride, product)) return stride > 0 ? int64_largest : int64_lowest;
