@@ -71,6 +71,12 @@ function(warpfold_test name)
   set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABELS}")
 endfunction()
 
+# warpfold_skipped_test(NAME REASON): a test that cannot be built here; ctest lists it as skipped.
+function(warpfold_skipped_test name reason)
+  add_test(NAME ${name} COMMAND ${CMAKE_COMMAND} -E echo "skipped: ${reason}")
+  set_tests_properties(${name} PROPERTIES SKIP_REGULAR_EXPRESSION "^skipped: ")
+endfunction()
+
 # warpfold_fuzz(NAME SOURCES a.cpp DEPS targets): a libFuzzer program, built only with WARPFOLD_FUZZ.
 # Its seeds lie in tests/fuzz/corpus/NAME; `make test` runs each for 30 s.
 function(warpfold_fuzz name)

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Makes a machine ready: Debian packages (installed when root and missing) and model files (from PyPI packages).
 #   scripts/setup.sh demo    packages to build and run, the default model
-#   scripts/setup.sh test    the same and what the tests need
+#   scripts/setup.sh test    the same and what the tests need, pycute among them
 #   scripts/setup.sh gemma   the second model, under terms of its own
 # Safe to run again: whatever is there is left alone.
 set -eu
@@ -37,6 +37,7 @@ trap cleanup EXIT
 trap 'exit 130' INT TERM
 
 fetch_wheels() {  # requirements...
+  cleanup
   mkdir -p models
   scratch=$(mktemp -d models/.fetch.XXXXXX)
   python3 -m pip --version >/dev/null 2>&1 || die "python3 has no pip: install python3-pip"
@@ -85,9 +86,26 @@ gemma() {
   unpack "$name" a5fd3b62230aa5ec60212297dc9d20eaa70578ac519e00d93a17e44c087a6818 '*.gguf.part*'
 }
 
+# The peer of the layout tests: of a package of 6 MB only the folder pycute (BSD-3-Clause), which needs nothing else.
+pycute() {
+  [ -f build/pycute/pycute/__init__.py ] && return 0
+  say "fetching pycute from nvidia-cutlass 4.2.0.0"
+  fetch_wheels nvidia-cutlass==4.2.0.0
+  python3 - "$scratch" build/pycute f9599ada45c7bcb6bf53f7d3f0a7d154183e53451c01bfa59eecd37dd4a693f6 <<'PYTHON'
+import hashlib, pathlib, sys, zipfile
+scratch, target, expected = sys.argv[1:]
+(wheel,) = pathlib.Path(scratch).glob("*.whl")
+digest = hashlib.sha256(wheel.read_bytes()).hexdigest()
+if digest != expected:
+    sys.exit(f"setup: {wheel.name}: SHA-256 is {digest}, expected {expected}")
+with zipfile.ZipFile(wheel) as package:
+    package.extractall(target, [name for name in package.namelist() if name.startswith("pycute/")])
+PYTHON
+}
+
 case "${1-}" in
   demo) packages demo; smollm2 ;;
-  test) packages demo test; smollm2 ;;
+  test) packages demo test; smollm2; pycute ;;
   gemma) packages demo; gemma ;;
   *) die "usage: scripts/setup.sh demo|test|gemma" ;;
 esac

@@ -1,5 +1,6 @@
 // Layouts on the device: the compile-time cases under nvcc, layouts as template arguments of device functions, a
 // kernel over a configuration type, and the operations themselves in device code.
+#include "hardware/static_cases.h"
 #include "static_cases.h"
 
 namespace warpfold::layout {

@@ -1,25 +1,26 @@
 #!/usr/bin/env python3
-"""Differential test against pycute: usage pycute_test.py WARPFOLD [pairs].
+"""Differential test against pycute: pycute_test.py WARPFOLD [CASES] [--page PAGE [--write]] [--all].
 
-Random layouts go to both. Where the answers differ as functions, brute force decides, and Warpfold must be right:
-an accepted layout has the function asked for, and a refusal means that no layout refining B's modes has it. Prints
-how often and where pycute differs. Exit code 77 (skipped) when pycute, from the package nvidia-cutlass, is absent.
+Random layouts go to both. Where the answers differ, brute force decides, and Warpfold must be right: an accepted layout
+has the function asked for, and a refusal means that no layout refining B's modes has it. --page checks that the part of
+PAGE between its two marks is what this script would write there, --write writes it; --all prints every difference.
+Exit code 77 (skipped) when pycute, of the package nvidia-cutlass 4.2.0.0, is absent: scripts/setup.sh test fetches it.
 """
+import argparse
 import itertools
 import json
+import pathlib
 import random
 import subprocess
 import sys
-from collections import Counter
+from collections import Counter, defaultdict
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "build" / "pycute"))
 try:
     import pycute
 except ImportError:
-    try:
-        from cutlass_library import pycute  # some versions keep it there
-    except ImportError:
-        print("skipped: pycute is not installed (pip install nvidia-cutlass==4.2.0.0)")
-        sys.exit(77)
+    print("skipped: pycute is not there (scripts/setup.sh test)")
+    sys.exit(77)
 
 
 def text(shape, stride):
@@ -149,41 +150,130 @@ def cases(count):
         yield i, op, a, b
 
 
+def some(numbers):
+    numbers = sorted(numbers)
+    return ", ".join(map(str, numbers[:4])) + (", ..." if len(numbers) > 4 else "")
+
+
+def covered(have, want):
+    """What a list of values misses and repeats of those wanted."""
+    have, want = Counter(have), Counter(want)
+    missed, extra = want - have, have - want
+    words = [f"misses {some(missed.elements())}"] if missed else []
+    repeated, outside = [y for y in extra if y in want], [y for y in extra if y not in want]
+    words += [f"meets {some(repeated)} too often"] if repeated else []
+    words += [f"reaches {some(outside)} outside"] if outside else []
+    return "; ".join(words) or "every offset once"
+
+
+def ruling(op, a, b, theirs):
+    """What brute force says about pycute's answer."""
+    if op == "compose":
+        f = [value(a, y) for y in values(b)]
+        if theirs is None:
+            return "a layout exists: " + ",".join(map(str, f[:8])) + (",..." if len(f) > 8 else "")
+        if size(theirs) != len(f):
+            return f"{size(theirs)} values for {len(f)}"
+        at = next((i for i, y in enumerate(values(theirs)) if y != f[i]), None)
+        if at is None:
+            return "right"
+        return f"A(B({at})) = {f[at]}, not {values(theirs)[at]}" + ("" if composable(a, b) else "; no layout has A(B)")
+    if op == "complement":
+        return covered([x + y for x in values(theirs) for y in values(a)], range(b))
+    if op == "divide":
+        return "a division exists" if theirs is None else covered(values(theirs), values(a))
+    if op == "right_inverse":
+        return f"right, of {size(theirs)} indices"
+    if theirs is None:
+        return "a left inverse exists"
+    at = next((i for i, y in enumerate(values(a)) if value(theirs, y) != i), None)
+    return "right" if at is None else f"offset {values(a)[at]} is index {at}, not {value(theirs, values(a)[at])}"
+
+
+KINDS = {  # heading, column of the table
+    "wrong": "pycute is wrong",
+    "refuses": "pycute refuses, an answer exists",
+    "both": "both are right, written differently",
+    "whole": "only Warpfold refuses",
+}
+OPS = ["compose", "complement", "divide", "coalesce", "right_inverse", "left_inverse"]
+SIGN = {"compose": " o ", "divide": " / ", "complement": " in [0,"}
+BEGIN, END = "<!-- pycute: begin -->\n", "<!-- pycute: end -->\n"
+
+
+def page(tally, differences, count):
+    out = [f"Of {count:,} random cases:\n",
+           "| operation | agree | " + " | ".join(KINDS.values()) + " |", "|---" * (2 + len(KINDS)) + "|"]
+    for op in OPS:
+        out.append(f"| {op.replace('_', ' ')} | {tally[op, 'agree']} | "
+                   + " | ".join(str(tally[op, kind]) for kind in KINDS) + " |")
+    out += ["", "The smallest differences of each kind:", "",
+            "| input | pycute | Warpfold | brute force on pycute's answer |", "|---|---|---|---|"]
+    for kind, heading in KINDS.items():
+        for op in OPS:
+            rows = sorted(set(differences[op, kind]), key=lambda row: (row[0], row[1]))[:4]
+            if rows:
+                out.append(f"| *{op.replace('_', ' ')}: {heading}* | | | |")
+            out += [f"| {name} | {theirs} | {ours} | {verdict} |" for _, name, theirs, ours, verdict in rows]
+    return "\n".join(out) + "\n"
+
+
 def main():
-    tool, count = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 20000
-    todo = list(cases(count))
+    parser = argparse.ArgumentParser()
+    parser.add_argument("tool")
+    parser.add_argument("cases", nargs="?", type=int, default=20000)
+    parser.add_argument("--page", type=pathlib.Path)
+    parser.add_argument("--write", action="store_true")
+    parser.add_argument("--all", action="store_true")
+    args = parser.parse_args()
+    todo = list(cases(args.cases))
     lines = []
     for i, op, a, b in todo:
         line = {"id": i, "op": op, "a": text(*a)}
-        line.update({"m": b} if op == "complement" else {"b": text(*b)})
+        if op == "complement":
+            line["m"] = b
+        elif op in ("compose", "divide"):
+            line["b"] = text(*b)
         lines.append(json.dumps(line))
-    out = subprocess.run([tool, "layout", "batch"], input="\n".join(lines), capture_output=True, text=True, check=True).stdout
-    tally, examples, wrong = Counter(), {}, []
-    for (i, op, a, b), line in zip(todo, out.splitlines()):
+    run = subprocess.run([args.tool, "layout", "batch"], input="\n".join(lines), capture_output=True, text=True, check=True)
+    tally, differences, wrong = Counter(), defaultdict(list), []
+    for (i, op, a, b), line in zip(todo, run.stdout.splitlines()):
         answer = json.loads(line)
         ours = read(answer["layout"]) if answer["ok"] else None
         theirs = pycute_answer(op, a, b)
-        name = f"{op} {text(*a)} {b if op == 'complement' else text(*b)}"
+        name = f"{text(*a)}{SIGN[op]}{b if op == 'complement' else text(*b)}" if op in SIGN else text(*a)
+        name += ")" if op == "complement" else ""
         if right(op, a, b, ours) is False:
-            wrong.append((name, answer))
+            wrong.append((op, name, answer))
         if (ours is None) == (theirs is None) and (ours is None or values(ours) == values(theirs)):
             tally[op, "agree"] += 1
             continue
         verdict = right(op, a, b, theirs)
-        kind = "pycute refuses a right answer" if theirs is None else (
-            "both right, different" if verdict and ours is not None else
-            "pycute wrong" if not verdict else "ours refuses, pycute right")
-        if op == "divide" and ours is None and theirs is not None and verdict:
-            kind = "divide: pycute keeps the offsets, B or its complement is followed otherwise"
+        kind = "refuses" if theirs is None else "wrong" if not verdict else "both" if ours is not None else "whole"
         tally[op, kind] += 1
-        examples.setdefault((op, kind), f"{name}: pycute {text(*theirs) if theirs else 'refuses'}, ours "
-                                        f"{answer.get('layout') or answer['reason']}")
-    for (op, kind), n in sorted(tally.items()):
-        print(f"{op:14} {kind:45} {n:6}  {examples.get((op, kind), '')}")
-    for name, answer in wrong[:10]:
-        print("WRONG", name, answer)
-    print(f"{count} cases, {len(wrong)} wrong answers of ours")
-    return 1 if wrong or tally["compose", "ours refuses, pycute right"] else 0
+        plain = all(n > 1 for n in leaves(a[0])) and 0 not in leaves(a[1]) + (leaves(b[1]) if op in ("compose", "divide") else [])
+        weight = (0 if plain else 1000) + size(a) * (b if op == "complement" else size(b) if op in SIGN else 1)
+        differences[op, kind].append((weight, name, text(*theirs) if theirs else "refuses",
+                                      answer["layout"] if answer["ok"] else answer["reason"].split(":")[0],
+                                      ruling(op, a, b, theirs)))
+    print("\n".join(f"{op:14} {kind:8} {n:6}" for (op, kind), n in sorted(tally.items())))
+    if args.all:
+        for (op, kind), rows in differences.items():
+            print("\n".join(f"{op}\t{kind}\t" + "\t".join(row[1:]) for row in sorted(set(rows))))
+    for case in wrong[:10]:
+        print("WRONG", *case)
+    print(f"{args.cases} cases, {len(wrong)} wrong answers of ours")
+    stale = False
+    if args.page:
+        before, rest = args.page.read_text().split(BEGIN)
+        old, after = rest.split(END)
+        new = page(tally, differences, args.cases)
+        stale = old != new
+        if stale and args.write:
+            args.page.write_text(before + BEGIN + new + END + after)
+        elif stale:
+            print(f"{args.page} is not current: run this with --write")
+    return 1 if wrong or tally["compose", "whole"] or (stale and not args.write) else 0
 
 
 if __name__ == "__main__":

@@ -1,4 +1,5 @@
 // The compile-time cases; that this file compiles is the test. Also: a refused verdict must not compile (CMakeLists).
+#include "hardware/static_cases.h"
 #include "static_cases.h"
 
 #ifdef WARPFOLD_REFUSED_SENTENCE

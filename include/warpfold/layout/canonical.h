@@ -109,6 +109,37 @@ WF_HD constexpr bool equal_extended(const Layout& a, const Layout& b) {
   return true;
 }
 
+namespace detail {
+
+// Two canonical forms agree up to the first mode in which they differ. With P the product of the sizes before it, the
+// functions differ at index P where the strides do, else where the shorter mode ends and its form turns, at P * size;
+// unless that form ends there. Extended forms do not end: their last mode has no size.
+WF_HD constexpr int64_t first_difference(const Layout& x, const Layout& y, bool extended) {
+  const int64_t x_end = extended ? 0 : x.size(), y_end = extended ? 0 : y.size();
+  int64_t place = 1;
+  for (int i = 0; place != x_end && place != y_end; ++i) {
+    if (x.stride[i] != y.stride[i]) return place;
+    const int64_t n = extended && i + 1 == x.leaves() ? 0 : x.shape[i];  // 0: without bound
+    const int64_t m = extended && i + 1 == y.leaves() ? 0 : y.shape[i];
+    if (n == 0 && m == 0) return -1;
+    place *= n == 0 || (m != 0 && m < n) ? m : n;
+    if (n != m) return place == x_end || place == y_end ? -1 : place;
+  }
+  return -1;
+}
+
+}  // namespace detail
+
+// The first index of both at which a and b have different offsets; -1 when there is none. O(rank).
+WF_HD constexpr int64_t first_difference(const Layout& a, const Layout& b) {
+  return detail::first_difference(coalesce(a), coalesce(b), false);
+}
+
+// The first index from 0 on, past the sizes too, at which the extended functions differ; -1 when there is none.
+WF_HD constexpr int64_t first_extended_difference(const Layout& a, const Layout& b) {
+  return detail::first_difference(coalesce_extended(a), coalesce_extended(b), true);
+}
+
 // Do a and b agree, and mode by mode too?
 WF_HD constexpr bool equal_modes(const Layout& a, const Layout& b) {
   if (a.rank() != b.rank()) return false;
@@ -122,7 +153,7 @@ namespace detail {
 // Depth-first search for numbers y_i, |y_i| < shape_i, with sum y_i * stride_i = -target over the first k modes of
 // a sorted layout of positive strides; y_k is tried only where the smaller strides can still make up the rest.
 struct DifferenceSearch {
-  Layout sorted;                    // positive strides, ascending
+  Layout sorted;                       // positive strides, ascending
   int64_t reach[max_leaves + 1] = {};  // reach[k] = largest sum of the first k modes
   int64_t y[max_leaves] = {};
   int64_t work = 0, limit = 0;
@@ -174,7 +205,8 @@ WF_HD constexpr Verdict<Layout> injective(const Layout& l, int64_t work = defaul
   bool used[max_leaves] = {};
   for (int i = 0; i < l.leaves(); ++i) {
     for (int k = 0; k < count && l.shape[i] > 1; ++k) {
-      if (used[k] || search.sorted.shape[k] != l.shape[i] || search.sorted.stride[k] != positive.stride[i]) continue;
+      if (used[k] || search.sorted.shape[k] != l.shape[i] || search.sorted.stride[k] != positive.stride[i])
+        continue;
       used[k] = true;
       const int64_t y = l.stride[i] < 0 ? -search.y[k] : search.y[k];
       (y > 0 ? first : second) += place * (y > 0 ? y : -y);

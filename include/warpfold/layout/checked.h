@@ -54,8 +54,9 @@ WF_HD constexpr int64_t floor_div(int64_t a, int64_t b) {
   return -1 - divide_positive(-1 - a, b);
 }
 
-// a - b * floor(a / b), in [0, b), for b > 0.
+// a - b * floor(a / b), in [0, b), for b > 0. Powers of two, the common case, need no division.
 WF_HD constexpr int64_t floor_mod(int64_t a, int64_t b) {
+  if ((b & (b - 1)) == 0) return a & (b - 1);
   if (a >= 0) return a < b ? a : a - b * divide_positive(a, b);
   const int64_t below = -1 - a;  // b * floor_div(a, b) need not fit
   return b - 1 - (below - b * divide_positive(below, b));

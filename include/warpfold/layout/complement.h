@@ -12,43 +12,55 @@ namespace warpfold::layout {
 
 namespace detail {
 
-WF_HD constexpr Verdict<Layout> complement_of_sorted(const Layout& sorted, int64_t m, bool round_up) {
-  Layout modes;
-  int count = 0;
+// Appends the complement's modes to `modes` from leaf `count` on.
+WF_HD constexpr Why append_complement(const Layout& sorted, int64_t m, bool round_up, Layout& modes,
+                                      int& count, Grade& grade) {
   int64_t extent = 1;
-  const auto emit = [&](int64_t size) {
-    if (size == 1) return;
+  const auto append = [&](int64_t size) {
+    if (size == 1) return true;
+    if (count == max_leaves) return false;
     modes.shape[count] = size;
     modes.stride[count++] = extent;
+    return true;
   };
   for (int i = 0; i < sorted.leaves() && sorted.shape[0] > 1; ++i) {
     const int64_t n = sorted.shape[i], d = sorted.stride[i];
-    if (d < 0) return refuse<Layout>(because(Reason::complement_negative, n, d));
-    if (d == 0) return refuse<Layout>(because(Reason::complement_broadcast, n, d));
-    if (!divides(extent, d)) {
+    if (d < 0) return because(Reason::complement_negative, n, d);
+    if (d == 0) return because(Reason::complement_broadcast, n, d);
+    const int64_t size = divide_positive(d, extent);
+    if (size * extent != d) {
       const int64_t before = i > 0 ? sorted.shape[i - 1] : 1;
-      return refuse<Layout>(because(Reason::complement_chain, before, extent / before, n, d));
+      return because(Reason::complement_chain, before, extent / before, n, d);
     }
-    if (count == max_leaves) return refuse<Layout>(because(Reason::too_many_modes, max_leaves));
-    emit(d / extent);
-    if (!checked_mul(n, d, extent)) return refuse<Layout>(because(Reason::offset_overflow, i, n + 1, d));
+    if (!append(size)) return because(Reason::too_many_modes, max_leaves);
+    if (!checked_mul(n, d, extent)) return because(Reason::offset_overflow, i, n + 1, d);
   }
-  const bool whole = divides(extent, m);
+  const int64_t size = ceil_div(m, extent);
+  const bool whole = m - (size - 1) * extent == extent;
   if (!whole && !round_up) {
     const int last = sorted.leaves() - 1;
-    return refuse<Layout>(because(Reason::complement_size, sorted.shape[last], sorted.stride[last], m, extent));
+    return because(Reason::complement_size, sorted.shape[last], sorted.stride[last], m, extent);
   }
-  if (count == max_leaves) return refuse<Layout>(because(Reason::too_many_modes, max_leaves));
-  emit(ceil_div(m, extent));
+  if (!append(size)) return because(Reason::too_many_modes, max_leaves);
+  grade = whole ? Grade::exact : Grade::padded;
+  return {};
+}
+
+WF_HD constexpr Verdict<Layout> complement_of_sorted(const Layout& sorted, int64_t m, bool round_up) {
+  Layout modes;
+  int count = 0;
+  Grade grade = Grade::exact;
+  const Why why = append_complement(sorted, m, round_up, modes, count, grade);
+  if (!why.none()) return refuse<Layout>(why);
   Verdict<Layout> v = checked(from_modes(modes, count));
-  v.grade = whole ? Grade::exact : Grade::padded;
+  v.grade = grade;
   return v;
 }
 
 }  // namespace detail
 
 WF_HD constexpr Verdict<Layout> complement(const Layout& a, int64_t m) {
-  if (m < 1) return refuse<Layout>(because(Reason::bad_size, 0, m));
+  if (m < 1) return refuse<Layout>(because(Reason::complement_room, m));
   return detail::complement_of_sorted(sort_modes(a), m, false);
 }
 
@@ -60,7 +72,7 @@ WF_HD constexpr Verdict<Layout> complement(const Layout& a) {
 // Stride-0 modes ignored, M rounded up to a multiple of N_a * d_a: every offset of (A,B) is met at most once per
 // broadcast repeat, and [0, M) is covered. Grade::padded when M was rounded or a broadcast mode ignored.
 WF_HD constexpr Verdict<Layout> complement_padded(const Layout& a, int64_t m) {
-  if (m < 1) return refuse<Layout>(because(Reason::bad_size, 0, m));
+  if (m < 1) return refuse<Layout>(because(Reason::complement_room, m));
   const Layout moving = filter(a);
   Verdict<Layout> v = detail::complement_of_sorted(sort_modes(moving), m, true);
   if (v.ok() && moving.size() != a.size()) v.grade = Grade::padded;

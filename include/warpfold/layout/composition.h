@@ -17,29 +17,18 @@
 
 namespace warpfold::layout {
 
-// f^(x), or false when it does not fit 64 bits.
-WF_HD constexpr bool extended_checked(const Layout& l, int64_t x, int64_t& offset) {
-  offset = 0;
-  for (int i = 0; i + 1 < l.leaves(); ++i) {
-    const int64_t rest = floor_div(x, l.shape[i]);
-    // The quotient's multiple fits wherever x is not negative.
-    const int64_t within = x >= 0 ? x - rest * l.shape[i] : floor_mod(x, l.shape[i]);
-    if (!checked_mul_add(within, l.stride[i], offset)) return false;
-    x = rest;
-  }
-  return l.leaves() == 0 || checked_mul_add(x, l.stride[l.leaves() - 1], offset);
-}
-
 // Are all values of b indices of a, so that a is not continued past its size?
-WF_HD constexpr bool in_domain(const Layout& a, const Layout& b) { return b.lowest() >= 0 && b.highest() < a.size(); }
+WF_HD constexpr bool in_domain(const Layout& a, const Layout& b) {
+  return b.lowest() >= 0 && b.highest() < a.size();
+}
 
 namespace detail {
 
 // Where A turns: prefix products and gaps of a coalesced A.
 struct Boundaries {
   int count = 0;
-  int64_t prefix[max_leaves] = {};  // P_(t+1)
-  int64_t gap[max_leaves] = {};     // g_(t+1)
+  int64_t prefix[max_leaves];  // P_(t+1)
+  int64_t gap[max_leaves];     // g_(t+1)
   bool positive = false, negative = false;
 
   WF_HD constexpr bool one_sign() const { return !(positive && negative); }
@@ -58,36 +47,49 @@ struct Carries {
   int64_t quotient[max_leaves] = {};
 };
 
+// Members without an initialiser are read only below their counts: clearing them would take a tenth of the time.
 struct Composer {
   const Layout& a;  // coalesced
   const Layout& b;
-  int64_t work;
-  Boundaries at = {};
-  Piece pieces[max_leaves] = {};
+  Why& why;               // why not
+  const int64_t allowed;  // steps of search
+  int64_t work;           // those that are left
+  Boundaries at;
+  Piece pieces[max_leaves];
   int count = 0;
-  int64_t most[max_leaves] = {};  // most[t]: largest sum_k x_k*(r_k mod P_t), cut off at int64_largest
-  Why why = {};
+  int64_t most[max_leaves];  // most[t]: largest sum_k x_k*(r_k mod P_t), cut off at int64_largest
+  int64_t rho[max_leaves];   // r mod P_t of the mode being cut, for t >= lowest; below they are 0
+  int lowest = 0;
+
+  WF_HD constexpr Composer(const Layout& straight, const Layout& order, Why& reason, int64_t steps)
+      : a(straight), b(order), why(reason), allowed(steps), work(steps) {}
 
   WF_HD constexpr bool fail(const Why& reason) {
     why = reason;
     return false;
   }
+  WF_HD constexpr bool fail_undecided() { return fail(because(Reason::undecided, allowed)); }
 
-  WF_HD constexpr bool find_boundaries() {
+  WF_HD constexpr void find_boundaries() {
     int64_t prefix = 1;
-    for (int t = 0; t + 1 < a.leaves(); ++t) {
+    at.count = a.leaves() - 1;
+    for (int t = 0; t < at.count; ++t) {
       prefix *= a.shape[t];
-      int64_t gap = 0;
-      if (!checked_mul(a.shape[t], a.stride[t], gap) || a.stride[t + 1] == int64_lowest ||
-          !checked_add(gap, -a.stride[t + 1], gap))
-        return fail(because(Reason::offset_overflow, t, a.shape[t] + 1, a.stride[t]));
       at.prefix[t] = prefix;
-      at.gap[t] = gap;
-      (gap > 0 ? at.positive : at.negative) = true;
+      at.gap[t] = gap(a.shape[t], a.stride[t], a.stride[t + 1]);
+      most[t] = 0;
+      (at.gap[t] > 0 ? at.positive : at.negative) = true;
     }
-    at.count = a.leaves() > 0 ? a.leaves() - 1 : 0;
-    return true;
   }
+  // size * stride - next, cut off where it does not fit 64 bits: the sign stays right, and only a mixed sum needs more.
+  WF_HD static constexpr int64_t gap(int64_t size, int64_t stride, int64_t next) {
+    int64_t product = 0, difference = 0;
+    if (!checked_mul(size, stride, product)) return stride > 0 ? int64_largest : int64_lowest;
+    if (next == int64_lowest) return product >= 0 ? int64_largest : product - next;
+    if (!checked_add(product, -next, difference)) return product > 0 ? int64_largest : int64_lowest;
+    return difference;
+  }
+  WF_HD static constexpr bool is_cut_off(int64_t gap) { return gap == int64_largest || gap == int64_lowest; }
 
   WF_HD constexpr void advance(Carries& c, int64_t step, int64_t times) const {
     for (int t = 0; t < at.count; ++t) {
@@ -99,22 +101,33 @@ struct Composer {
       }
     }
   }
-  // Does sum_t g_t*quotient_t vanish? Sums past 64 bits count as not.
+  // Does sum_t g_t*quotient_t vanish? Numbers past 64 bits count as not; `refuse_at` looks at the values again.
   WF_HD constexpr bool cancels(const Carries& c) const {
     int64_t sum = 0;
-    for (int t = 0; t < at.count; ++t)
-      if (!checked_mul_add(at.gap[t], c.quotient[t], sum)) return false;
+    for (int t = 0; t < at.count; ++t) {
+      if (c.quotient[t] == 0) continue;
+      if (is_cut_off(at.gap[t]) || !checked_mul_add(at.gap[t], c.quotient[t], sum)) return false;
+    }
     return sum == 0;
   }
 
-  // The first x in [1, size] at which A(x*step) is not x*A(step); `size` when there is none before.
+  // The first x in [1, size] at which A(x*step) is not x*A(step); `size` when there is none before, 0 when undecided.
+  // A carry at P_t needs (size-1)*rho_t >= P_t, so only where A turns there is a quotient to compute.
   WF_HD constexpr int64_t straight_run(int64_t step, int64_t size) {
-    int64_t run = size;
-    for (int t = 0; t < at.count; ++t) {
-      const int64_t rho = floor_mod(step, at.prefix[t]);
-      if (rho == 0) continue;
-      const int64_t n = ceil_div(at.prefix[t], rho);
-      if (n < run) run = n;
+    // P_t divides P_(t+1), so each remainder follows from the one above it; most are the same, and below a 0 all are 0.
+    int64_t rest = step, run = size, reached = saturated_mul(size - 1, step);
+    for (lowest = at.count; lowest > 0; --lowest) {
+      const int t = lowest - 1;
+      const int64_t p = at.prefix[t];
+      if (rest >= p || rest < 0) {
+        rest = floor_mod(rest, p);
+        if (rest == 0) break;
+        reached = saturated_mul(run - 1, rest);
+      }
+      rho[t] = rest;
+      if (reached < p) continue;
+      run = ceil_div(p, rest);
+      reached = saturated_mul(run - 1, rest);
     }
     if (run == size || at.one_sign()) return run;
     Carries c;
@@ -126,13 +139,26 @@ struct Composer {
     }
     return run > last ? size : run;
   }
+  // a * b, cut off at int64_largest (a negative product that does not fit is never looked at).
+  WF_HD static constexpr int64_t saturated_mul(int64_t a, int64_t b) {
+    int64_t product = int64_largest;
+    checked_mul(a, b, product);
+    return product;
+  }
 
+  // Of the mode whose remainders are in rho.
   WF_HD constexpr bool add_piece(int64_t size, int64_t step, int64_t place, int leaf) {
     if (count == max_leaves) return fail(because(Reason::too_many_modes, max_leaves));
-    pieces[count++] = {size, step, place, leaf};
-    for (int t = 0; t < at.count; ++t) {
-      const int64_t rho = floor_mod(step, at.prefix[t]);
-      if (rho != 0 && !checked_mul_add(size - 1, rho, most[t])) most[t] = int64_largest;
+    Piece& piece = pieces[count++];
+    piece.size = size;
+    piece.step = step;
+    piece.place = place;
+    piece.leaf = leaf;
+    if (size == 1) return true;
+    int64_t rest = 0, reached = 0;
+    for (int t = at.count - 1; t >= lowest; --t) {
+      if (rho[t] != rest) reached = saturated_mul(size - 1, rest = rho[t]);
+      if (!checked_add(most[t], reached, most[t])) most[t] = int64_largest;
     }
     return true;
   }
@@ -142,7 +168,7 @@ struct Composer {
     int64_t rest = b.shape[k], step = b.stride[k], place = 1;
     while (true) {
       const int64_t n = rest == 1 ? 1 : straight_run(step, rest);
-      if (n == 0) return fail(because(Reason::undecided, default_work));
+      if (n == 0) return fail_undecided();
       if (n >= rest) return add_piece(rest, step, place, k);
       if (!divides(n, rest)) return fail_turn(k, n, rest, step, place);
       if (!add_piece(n, step, place, k)) return false;
@@ -152,37 +178,46 @@ struct Composer {
     }
   }
 
-  WF_HD constexpr bool fail_turn(int k, int64_t n, int64_t rest, int64_t step, int64_t place) {
-    int64_t there = 0, once = 0, expected = 0;
-    why = because(Reason::turns, k, n, rest);
-    extended_checked(a, n * step, there);
-    extended_checked(a, step, once);
-    checked_mul(once, n, expected);
-    why.n[3] = there;
-    why.n[4] = expected;
+  // Refuses because at why.witness, where B has this value, A(B) is not what the layout gives: the sum `given`, if
+  // `fits`.
+  WF_HD constexpr bool refuse_at(int64_t value, int64_t given, bool fits) {
+    int64_t there = 0;
     why.witness.profile = b.profile;
-    why.witness.value[k] = n * place;
+    fits = extended_checked(a, value, there) && fits;
+    if (!fits) {
+      why.reason = Reason::composed_overflow;
+      why.n[0] = value;
+      return false;
+    }
+    if (there == given) return fail_undecided();
+    why.n[3] = there;
+    why.n[4] = given;
     return false;
+  }
+
+  WF_HD constexpr bool fail_turn(int k, int64_t n, int64_t rest, int64_t step, int64_t place) {
+    int64_t once = 0, given = 0;
+    why = because(Reason::turns, k, n, rest);
+    why.witness.value[k] = n * place;
+    const bool fits = extended_checked(a, step, once) && checked_mul(once, n, given);
+    return refuse_at(n * step, given, fits);
   }
 
   // Refuses with the coordinate given by one digit a piece.
   WF_HD constexpr bool fail_carry(int t, const int64_t* digit) {
-    int64_t input = 0, there = 0, given = 0, leaves = 0;
+    int64_t input = 0, given = 0, leaves = 0;
+    bool fits = true;
     why = because(Reason::carries, t + 1, at.prefix[t], most[t]);
-    why.witness.profile = b.profile;
     for (int p = 0; p < count; ++p) {
+      if (digit[p] == 0) continue;
       int64_t once = 0;
-      extended_checked(a, pieces[p].step, once);
-      checked_mul_add(digit[p], once, given);  // only shown; the refusal stands without it
+      fits = fits && extended_checked(a, pieces[p].step, once) && checked_mul_add(digit[p], once, given);
       input += digit[p] * pieces[p].step;
       why.witness.value[pieces[p].leaf] += digit[p] * pieces[p].place;
-      if (digit[p] != 0) leaves |= int64_t{1} << pieces[p].leaf;
+      leaves |= int64_t{1} << pieces[p].leaf;
     }
-    extended_checked(a, input, there);
-    why.n[3] = there;
-    why.n[4] = given;
     why.n[5] = leaves;
-    return false;
+    return refuse_at(input, given, fits);
   }
 
   // Mixed signs: looks for digits of pieces [0, p) that leave a carry which does not cancel.
@@ -207,41 +242,55 @@ struct Composer {
     return true;
   }
 
-  // Do all pieces together stay straight?
+  // Do all pieces together stay straight? The last coordinates of the pieces that add up past P_t are the witness; with
+  // mixed signs their carries may cancel, and others are searched.
   WF_HD constexpr bool joint() {
-    for (int t = 0; t < at.count; ++t) {
-      if (most[t] < at.prefix[t]) continue;
-      int64_t digit[max_leaves] = {};
-      if (at.one_sign()) {
-        for (int p = 0; p < count; ++p)
-          if (floor_mod(pieces[p].step, at.prefix[t]) != 0) digit[p] = pieces[p].size - 1;
-        return fail_carry(t, digit);
-      }
-      if (find_carry(count, Carries{}, digit)) return fail_carry(t, digit);
-      return work > 0 || fail(because(Reason::undecided, default_work));
+    int t = 0;
+    while (t < at.count && most[t] < at.prefix[t]) ++t;
+    if (t >= at.count) return true;
+    int64_t digit[max_leaves] = {}, sum = 0;
+    for (int p = 0; p < count; ++p)
+      if (floor_mod(pieces[p].step, at.prefix[t]) != 0) digit[p] = pieces[p].size - 1;
+    bool cancelled = !at.one_sign();
+    for (int u = 0; u < at.count && cancelled; ++u) {
+      int64_t carried = 0;
+      for (int p = 0; p < count && cancelled; ++p)
+        cancelled = checked_mul_add(digit[p], floor_mod(pieces[p].step, at.prefix[u]), carried);
+      const int64_t quotient = divide_positive(carried, at.prefix[u]);
+      cancelled = cancelled &&
+                  (quotient == 0 || (!is_cut_off(at.gap[u]) && checked_mul_add(at.gap[u], quotient, sum)));
     }
-    return true;
+    if (!cancelled || sum != 0) return fail_carry(t, digit);
+    if (find_carry(count, Carries{}, digit)) return fail_carry(t, digit);
+    return work > 0 || fail_undecided();
   }
 
-  WF_HD constexpr Verdict<Layout> refined() {
-    LayoutBuilder builder;
+  // The pieces as modes, nested as B; a leaf that was cut is a tuple.
+  WF_HD constexpr void refined(Verdict<Layout>& v) const {
+    ProfileBuilder nesting;
     for (int p = 0; p < count; ++p) {
       const int leaf = pieces[p].leaf;
       const bool first = p == 0 || pieces[p - 1].leaf != leaf;
       const bool last = p + 1 == count || pieces[p + 1].leaf != leaf;
-      for (int i = 0; first && i < b.profile.open[leaf]; ++i) builder.begin();
-      if (first && !last) builder.begin();
-      int64_t stride = 0;
-      if (!extended_checked(a, pieces[p].step, stride)) {
-        if (pieces[p].size > 1)
-          return refuse<Layout>(because(Reason::offset_overflow, leaf, pieces[p].size, pieces[p].step));
-        stride = 0;
+      for (int i = 0; first && i < b.profile.open[leaf]; ++i) nesting.begin();
+      if (first && !last) nesting.begin();
+      nesting.leaf();
+      v.value.shape[p] = pieces[p].size;
+      if (!extended_checked(a, pieces[p].step, v.value.stride[p])) {
+        if (pieces[p].size > 1) {
+          v = refuse<Layout>(because(Reason::composed_overflow, pieces[p].step));
+          v.why.witness.profile = b.profile;
+          v.why.witness.value[leaf] = pieces[p].place;
+          return;
+        }
+        v.value.stride[p] = 0;
       }
-      builder.add(pieces[p].size, stride);
-      if (last && !first) builder.end();
-      for (int i = 0; last && i < b.profile.close[leaf]; ++i) builder.end();
+      if (last && !first) nesting.end();
+      for (int i = 0; last && i < b.profile.close[leaf]; ++i) nesting.end();
     }
-    return checked(builder);
+    v.value.profile = nesting.profile;
+    const Why wrong = check(v.value);
+    if (!wrong.none()) v = refuse<Layout>(wrong);
   }
 };
 
@@ -250,13 +299,14 @@ struct Composer {
 inline constexpr int64_t composition_work = default_work;
 
 WF_HD constexpr Verdict<Layout> compose(const Layout& a, const Layout& b, int64_t work = composition_work) {
-  const Layout straight = a.leaves() == 0 ? make_layout(1, 0) : coalesce_extended(a);
-  detail::Composer composer{straight, b, work};
-  if (!composer.find_boundaries()) return refuse<Layout>(composer.why);
-  for (int k = 0; k < b.leaves(); ++k)
-    if (!composer.cut(k)) return refuse<Layout>(composer.why);
-  if (!composer.joint()) return refuse<Layout>(composer.why);
-  return composer.refined();
+  const Layout straight = coalesce_extended(a);
+  Verdict<Layout> v;
+  detail::Composer composer(straight, b, v.why, work);
+  composer.find_boundaries();
+  bool composable = true;
+  for (int k = 0; composable && k < b.leaves(); ++k) composable = composer.cut(k);
+  if (composable && composer.joint()) composer.refined(v);
+  return v;
 }
 
 // Some layout with the function A(B(x)), even if it does not refine B's modes: what is left when `compose` refuses.
@@ -265,12 +315,17 @@ WF_HD constexpr Verdict<Layout> compose_flat(const Layout& a, const Layout& b, i
   const Verdict<Layout> merged = compose(a, coalesce(b), work);
   if (merged.ok()) return accept(coalesce(merged.value));
   if (b.size() > work) return refuse<Layout>(because(Reason::undecided, work));
+  Why overflow;
   const auto f = [&](int64_t x) {
     int64_t offset = 0;
-    extended_checked(a, b(x), offset);
+    if (!extended_checked(a, b(x), offset) && overflow.none()) {
+      overflow = because(Reason::composed_overflow, b(x));
+      overflow.witness = b.coordinate(x);
+    }
     return offset;
   };
-  return recognise_function(f, b.size());
+  const Verdict<Layout> v = recognise_function(f, b.size());
+  return overflow.none() ? v : refuse<Layout>(overflow);
 }
 
 // Mode by mode: mode m of A composed with mode m of the tiler; further modes of A stay. A tiler <3:4,8:2> is the

@@ -80,7 +80,7 @@ WF_HD constexpr Verdict<Layout> arrange(const Layout* parts, int rank, Form form
 
 // (tile, rest) in the given form when the tile is a layout over all of A: the modes of the rest step out one level.
 WF_HD constexpr Verdict<Layout> arrange_whole(const Verdict<Layout>& parted, Form form) {
-  if (!parted.ok() || form == Form::logical || form == Form::zipped) return parted;
+  if (!parted.ok()) return parted;
   const Layout tile = parted.value.mode(0), rest = parted.value.mode(1);
   LayoutBuilder builder;
   builder.begin();
@@ -93,21 +93,39 @@ WF_HD constexpr Verdict<Layout> arrange_whole(const Verdict<Layout>& parted, For
   return v;
 }
 
-WF_HD constexpr Verdict<Layout> logical_divide(const Layout& a, const Layout& b) {
-  const int64_t size = a.size();
-  Verdict<Layout> rest = complement_of_sorted(sort_modes(b), size, true);
-  if (!rest.ok()) {
-    const bool lossy = rest.why.reason == Reason::complement_chain || rest.why.reason == Reason::complement_broadcast;
-    return lossy ? refuse<Layout>(why_lossy(b, size)) : rest;
+// (B, B*) as one layout of two modes, with the grade of the complement.
+WF_HD constexpr Verdict<Layout> tile_and_rest(const Layout& b, int64_t size) {
+  Verdict<Layout> v;
+  Layout& both = v.value;
+  int count = b.leaves();
+  for (int i = 0; i < count; ++i) {
+    both.shape[i] = b.shape[i];
+    both.stride[i] = b.stride[i];
   }
-  LayoutBuilder both;
-  both.begin();
-  both.append(b);
-  both.append(rest.value);
-  both.end();
-  if (!both.fits()) return refuse<Layout>(because(Reason::too_many_modes, max_leaves));
-  Verdict<Layout> v = compose(a, both.layout());
-  v.grade = rest.grade;
+  v.why = append_complement(sort_modes(b), size, true, both, count, v.grade);
+  if (!v.ok()) {
+    const bool lossy =
+        v.why.reason == Reason::complement_chain || v.why.reason == Reason::complement_broadcast;
+    return refuse<Layout>(lossy ? why_lossy(b, size) : v.why);
+  }
+  if (count == b.leaves() && count < max_leaves) both.shape[count++] = 1;
+  ProfileBuilder nesting;
+  nesting.begin();
+  nesting.append(b.profile);
+  nesting.append(count - b.leaves() == 1 ? Profile::scalar() : Profile::flat(count - b.leaves()));
+  nesting.end();
+  if (!nesting.fits || nesting.profile.leaves != count)
+    return refuse<Layout>(because(Reason::too_many_modes, max_leaves));
+  both.profile = nesting.profile;
+  v.why = check(both);
+  return v;
+}
+
+WF_HD constexpr Verdict<Layout> logical_divide(const Layout& a, const Layout& b) {
+  const Verdict<Layout> both = tile_and_rest(b, a.size());
+  if (!both.ok()) return both;
+  Verdict<Layout> v = compose(a, both.value);
+  v.grade = both.grade;
   return v;
 }
 
@@ -120,11 +138,13 @@ WF_HD constexpr LostIndices lost_indices(const Why& lossy) {
 
 // By one tile over all of A.
 WF_HD constexpr Verdict<Layout> divide(const Layout& a, const Layout& b, Form form = Form::logical) {
+  if (form == Form::logical || form == Form::zipped) return detail::logical_divide(a, b);
   return detail::arrange_whole(detail::logical_divide(a, b), form);
 }
 
 // Mode by mode: mode m of A by mode m of the tiler; further modes of A stay whole. Padded if any mode is.
-WF_HD constexpr Verdict<Layout> divide_modes(const Layout& a, const Layout& tiler, Form form = Form::logical) {
+WF_HD constexpr Verdict<Layout> divide_modes(const Layout& a, const Layout& tiler,
+                                             Form form = Form::logical) {
   const int rank = a.rank();
   if (tiler.rank() > rank) return refuse<Layout>(because(Reason::tiler_rank, tiler.rank(), rank));
   Layout parts[max_leaves];

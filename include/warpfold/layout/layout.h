@@ -76,8 +76,7 @@ struct Layout {
     return sum;
   }
   template <class... Numbers>
-    requires(sizeof...(Numbers) >= 1)
-  WF_HD constexpr int64_t operator()(int64_t first, Numbers... rest) const {
+  requires(sizeof...(Numbers) >= 1) WF_HD constexpr int64_t operator()(int64_t first, Numbers... rest) const {
     return (*this)(ints(first, rest...));
   }
 
@@ -127,49 +126,12 @@ struct Layout {
   constexpr bool operator==(const Layout&) const = default;
 };
 
-// size:stride with one bare mode.
+// size:stride with one bare mode, unchecked as it is written; of tuples, and checked: verdict.h.
 WF_HD constexpr Layout make_layout(int64_t size, int64_t stride) {
   Layout l;
   l.profile = Profile::scalar();
   l.shape[0] = size;
   l.stride[0] = stride;
-  return l;
-}
-
-// shape:stride, both of one profile.
-WF_HD constexpr Layout make_layout(const IntTuple& shape, const IntTuple& stride) {
-  Layout l;
-  l.profile = shape.profile;
-  for (int i = 0; i < l.profile.leaves; ++i) {
-    l.shape[i] = shape.value[i];
-    l.stride[i] = stride.value[i];
-  }
-  return l;
-}
-
-// Column-major compact layout of a shape: (4,(2,3)) -> (4,(2,3)):(1,(4,8)).
-WF_HD constexpr Layout column_major(const IntTuple& shape) {
-  Layout l;
-  l.profile = shape.profile;
-  int64_t step = 1;
-  for (int i = 0; i < shape.leaves(); ++i) {
-    l.shape[i] = shape.value[i];
-    l.stride[i] = step;
-    step *= shape.value[i];
-  }
-  return l;
-}
-
-// Row-major compact layout of a shape: (4,(2,3)) -> (4,(2,3)):(6,(3,1)).
-WF_HD constexpr Layout row_major(const IntTuple& shape) {
-  Layout l;
-  l.profile = shape.profile;
-  int64_t step = 1;
-  for (int i = shape.leaves() - 1; i >= 0; --i) {
-    l.shape[i] = shape.value[i];
-    l.stride[i] = step;
-    step *= shape.value[i];
-  }
   return l;
 }
 

@@ -210,9 +210,9 @@ WF_HD constexpr Verdict<Layout> left_inverse(const Layout& l, int64_t work = def
   }
   if (highest >= detail::left_inverse_offsets) return refuse<Layout>(because(Reason::undecided, work));
   detail::LeftInverseSearch search{places, size, highest, work};
-  detail::IntegerSolutions all;
-  all.add_unknown();
-  if (search.find(all)) return search.layout();
+  detail::IntegerSolutions solutions;
+  solutions.add_unknown();
+  if (search.find(solutions)) return search.layout();
   if (search.work <= 0) return refuse<Layout>(because(Reason::undecided, work));
   Why why = because(Reason::left_inverse_none, search.reached_index, search.reached);
   why.witness = l.coordinate(search.reached_index);

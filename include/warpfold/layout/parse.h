@@ -16,7 +16,7 @@ struct Cursor {
   constexpr void skip_space() {
     while (at < static_cast<int>(text.size()) && (text[at] == ' ' || text[at] == '\t')) ++at;
   }
-  // The next character that is not a space; 0 at the end.
+  // The next character that is not a space; 0 at the end, and for a NUL, which no reader takes.
   constexpr char peek() {
     skip_space();
     return at < static_cast<int>(text.size()) ? text[at] : '\0';
@@ -40,13 +40,18 @@ struct Cursor {
     skip_space();
     return fail(Reason::syntax, at, expected);
   }
-  constexpr bool at_end() { return peek() == '\0' || want(Expected::end); }
+  constexpr bool at_end() {
+    skip_space();
+    return at == static_cast<int>(text.size()) || want(Expected::end);
+  }
 
   constexpr bool number(int64_t& value, Expected expected) {
     skip_space();
     const int begin = at;
     const bool negative = take('-');
-    const auto is_digit = [this] { return at < static_cast<int>(text.size()) && text[at] >= '0' && text[at] <= '9'; };
+    const auto is_digit = [this] {
+      return at < static_cast<int>(text.size()) && text[at] >= '0' && text[at] <= '9';
+    };
     if (!is_digit()) {
       at = begin;
       return want(expected);
@@ -105,23 +110,17 @@ struct Cursor {
   constexpr bool layout(Layout& result) {
     IntTuple shape, stride;
     if (!tuple(shape, 1, Expected::size)) return false;
-    if (take(':')) {
+    const bool strided = take(':');
+    if (strided) {
       skip_space();
       const int column = at;
       if (!tuple(stride, int64_lowest, Expected::stride)) return false;
       if (stride.profile != shape.profile) return fail(Reason::profile_mismatch, column);
-      result = make_layout(shape, stride);
-    } else {
-      int64_t size = 1;
-      for (int i = 0; i < shape.leaves(); ++i) {
-        if (checked_mul(size, shape.value[i], size)) continue;
-        why = because(Reason::size_overflow, i, size, shape.value[i]);
-        return false;
-      }
-      result = column_major(shape);
     }
-    why = check(result);
-    return why.reason == Reason::none;
+    const Verdict<Layout> v = strided ? make_layout(shape, stride) : column_major(shape);
+    why = v.why;
+    result = v.value;
+    return v.ok();
   }
 };
 
@@ -136,7 +135,8 @@ constexpr Verdict<Layout> parse_layout(std::string_view text) {
 constexpr Verdict<IntTuple> parse_tuple(std::string_view text) {
   Cursor cursor{text};
   IntTuple t;
-  if (!cursor.tuple(t, int64_lowest, Expected::number) || !cursor.at_end()) return refuse<IntTuple>(cursor.why);
+  if (!cursor.tuple(t, int64_lowest, Expected::number) || !cursor.at_end())
+    return refuse<IntTuple>(cursor.why);
   return accept(t);
 }
 

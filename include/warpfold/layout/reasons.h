@@ -10,25 +10,28 @@ enum class Reason : uint8_t {
   // Text. n = column (from 1), Expected
   syntax,
   number_overflow,   // n = column
-  profile_mismatch,  // n = column of the stride
+  profile_mismatch,  // n = column of the stride, or 0
   // Values. n as in the sentence
   bad_size,
   size_overflow,
   offset_overflow,
   cosize_overflow,
   too_many_modes,
-  undecided,     // n = work allowed
-  not_a_layout,  // n = index, value there, value a layout would have
-  not_injective, // n = two indices, their offset
+  undecided,          // n = work allowed
+  not_a_layout,       // n = index, value there, value a layout would have
+  not_a_layout_wide,  // n = index, value there; the value a layout would have does not fit
+  not_injective,      // n = two indices, their offset
   // Composition. witness = coordinate of B. n[7] = 1 + mode of a tiler, or 0
   turns,    // n = mode of B, steps before the turn, steps that are left, A(B), what the layout gives
   carries,  // n = t, P_t, largest carry sum, A(B), what the layout gives, the modes of B as bits
+  composed_overflow,  // n = value of B at the witness
   tiler_rank,
   // Complement. n = sizes and strides of the chain
   complement_negative,
   complement_broadcast,
   complement_chain,  // n = N, d of the mode before, N, d of the mode
   complement_size,   // n = N, d of the last mode, M, N*d
+  complement_room,   // n = M
   // Division
   lossy,            // n = as in LostIndices: extent, N, d, limit; how many, nearest strides that tile
   lossy_broadcast,  // n = N
@@ -50,19 +53,36 @@ enum class Reason : uint8_t {
   gf2_shape,        // n = columns of the first, rows of the second
   gf2_singular,     // n = rank, size
   not_one_swizzle,
+  not_linear_offset,  // n = offset
+  not_a_bijection,    // n = size
   // Slices and modes
-  mode_range,  // n = first mode, end, rank
-  coordinate,  // the coordinate is not nested like the shape
-  permutation_map,  // n = position, value, length
+  mode_range,           // n = first mode, end, rank
+  coordinate,           // the coordinate is not nested like the shape
+  coordinate_overflow,  // at the witness
+  shift_overflow,       // n = offset before a swizzle, lowest and highest offset of the layout
+  permutation_map,      // n = position, value, length
+  refinement,           // n = mode, what is left of it, the same of the other shape
+  refinement_end,       // n = mode, what is left of it
 };
 
 // What the parser wanted at the column of a syntax error.
-enum class Expected : uint8_t { number, close_or_comma, end, size, stride, swizzle, tiler, not_empty };
+enum class Expected : uint8_t {
+  number,
+  close_or_comma,
+  end,
+  size,
+  stride,
+  swizzle,
+  tiler,
+  not_empty,
+  integer
+};
 
 // How good an accepted answer is.
 enum class Grade : uint8_t {
   exact,
-  padded,  // covers more than was asked: the caller predicates
+  padded,       // covers more than was asked: the caller predicates
+  overlapping,  // of a product: two elements that do not broadcast share an offset, or it was not decided
 };
 
 // The indices below `limit` that a tile misses or repeats, as far as its first mode N:d that breaks the chain decides:
@@ -118,14 +138,24 @@ struct Why {
 
 constexpr std::string_view words(Expected expected) {
   switch (expected) {
-    case Expected::number: return "a number or '('";
-    case Expected::close_or_comma: return "',' or ')'";
-    case Expected::end: return "the end";
-    case Expected::size: return "a size of at least 1";
-    case Expected::stride: return "a stride";
-    case Expected::swizzle: return "a swizzle such as Sw<3,4,3>";
-    case Expected::tiler: return "a tiler such as <4:1,8:2>";
-    case Expected::not_empty: return "a number (an empty tuple inside another is no shape)";
+    case Expected::number:
+      return "a number or '('";
+    case Expected::close_or_comma:
+      return "',' or ')'";
+    case Expected::end:
+      return "the end";
+    case Expected::size:
+      return "a size of at least 1";
+    case Expected::stride:
+      return "a stride";
+    case Expected::swizzle:
+      return "a swizzle such as Sw<3,4,3>";
+    case Expected::tiler:
+      return "a tiler such as <4:1,8:2>";
+    case Expected::integer:
+      return "a number";
+    case Expected::not_empty:
+      return "a number (an empty tuple inside another is no shape)";
   }
   return "";
 }
@@ -150,31 +180,52 @@ constexpr Text sentence(const Why& why) {
   const int64_t* n = why.n;
   if (n[7] > 0) t << "mode " << n[7] - 1 << ": ";
   switch (why.reason) {
-    case Reason::none: break;
-    case Reason::syntax: t << "column " << n[0] << ": expected " << words(static_cast<Expected>(n[1])); break;
-    case Reason::number_overflow: t << "column " << n[0] << ": overflow: the number does not fit 64 bits"; break;
-    case Reason::profile_mismatch: t << "column " << n[0] << ": the stride is not nested like the shape"; break;
-    case Reason::bad_size: t << "mode " << n[0] << " has size " << n[1] << "; a size is at least 1"; break;
+    case Reason::none:
+      break;
+    case Reason::syntax:
+      t << "column " << n[0] << ": expected " << words(static_cast<Expected>(n[1]));
+      break;
+    case Reason::number_overflow:
+      t << "column " << n[0] << ": overflow: the number does not fit 64 bits";
+      break;
+    case Reason::profile_mismatch:
+      if (n[0] > 0) t << "column " << n[0] << ": ";
+      t << "the stride is not nested like the shape";
+      break;
+    case Reason::bad_size:
+      t << "mode " << n[0] << " has size " << n[1] << "; a size is at least 1";
+      break;
     case Reason::size_overflow:
       t << "overflow: the size " << n[1] << " * " << n[2] << " at mode " << n[0] << " does not fit 64 bits";
       break;
     case Reason::offset_overflow:
-      t << "overflow: the offset (" << n[1] << " - 1) * " << n[2] << " of mode " << n[0] << " does not fit 64 bits";
+      t << "overflow: the offset (" << n[1] << " - 1) * " << n[2] << " of mode " << n[0]
+        << " does not fit 64 bits";
       break;
     case Reason::cosize_overflow:
       t << "overflow: offsets from " << n[0] << " to " << n[1] << " span more than 64 bits";
       break;
-    case Reason::too_many_modes: t << "the result needs more than " << n[0] << " modes"; break;
-    case Reason::undecided: t << "undecided: more than " << n[0] << " steps of search would be needed"; break;
+    case Reason::too_many_modes:
+      t << "the result needs more than " << n[0] << " modes";
+      break;
+    case Reason::undecided:
+      t << "undecided: more than " << n[0] << " steps of search would be needed";
+      break;
     case Reason::not_a_layout:
-      t << "not a layout: at index " << n[0] << " the value is " << n[1] << " but a layout would have " << n[2];
+      t << "not a layout: at index " << n[0] << " the value is " << n[1] << " but a layout would have "
+        << n[2];
+      break;
+    case Reason::not_a_layout_wide:
+      t << "not a layout: at index " << n[0] << " the value is " << n[1]
+        << " but a layout would have one past 64 bits";
       break;
     case Reason::not_injective:
       t << "not injective: indices " << n[0] << " and " << n[1] << " both have offset " << n[2];
       break;
     case Reason::turns:
-      t << "not composable: along mode " << n[0] << " of B, A turns after " << n[1] << " steps, which does not divide "
-        << n[2] << ": at coordinate " << why.witness << " A(B) = " << n[3] << " but the layout gives " << n[4];
+      t << "not composable: along mode " << n[0] << " of B, A turns after " << n[1]
+        << " steps, which does not divide " << n[2] << ": at coordinate " << why.witness << " A(B) = " << n[3]
+        << " but the layout gives " << n[4];
       break;
     case Reason::carries:
       t << "not composable: ";
@@ -182,27 +233,38 @@ constexpr Text sentence(const Why& why) {
       t << " past " << n[1] << " = P_" << n[0] << " of A: at coordinate " << why.witness << " A(B) = " << n[3]
         << " but the layout gives " << n[4];
       break;
-    case Reason::tiler_rank: t << "the tiler has " << n[0] << " modes, the layout only " << n[1]; break;
-    case Reason::complement_negative: t << "no complement: mode " << n[0] << ':' << n[1] << " runs backwards"; break;
+    case Reason::composed_overflow:
+      t << "overflow: at coordinate " << why.witness << " B has " << n[0]
+        << ", and A there or the layout's offset does not fit 64 bits";
+      break;
+    case Reason::tiler_rank:
+      t << "the tiler has " << n[0] << " modes, the layout only " << n[1];
+      break;
+    case Reason::complement_negative:
+      t << "no complement: mode " << n[0] << ':' << n[1] << " runs backwards";
+      break;
     case Reason::complement_broadcast:
       t << "no complement: not injective, mode " << n[0] << ":0 stays at one offset";
       break;
     case Reason::complement_chain:
       if (n[3] < n[0] * n[1])
-        t << "no complement: modes " << n[0] << ':' << n[1] << " and " << n[2] << ':' << n[3] << " overlap: " << n[0]
-          << '*' << n[1] << " = " << n[0] * n[1] << " does not divide " << n[3];
+        t << "no complement: modes " << n[0] << ':' << n[1] << " and " << n[2] << ':' << n[3]
+          << " overlap: " << n[0] << '*' << n[1] << " = " << n[0] * n[1] << " does not divide " << n[3];
       else
-        t << "no complement: " << n[0] << '*' << n[1] << " = " << n[0] * n[1] << " of mode " << n[0] << ':' << n[1]
-          << " does not divide the stride " << n[3] << " of mode " << n[2] << ':' << n[3];
+        t << "no complement: " << n[0] << '*' << n[1] << " = " << n[0] * n[1] << " of mode " << n[0] << ':'
+          << n[1] << " does not divide the stride " << n[3] << " of mode " << n[2] << ':' << n[3];
       break;
     case Reason::complement_size:
       t << "no complement: " << n[0] << '*' << n[1] << " = " << n[3] << " of mode " << n[0] << ':' << n[1]
         << " does not divide " << n[2];
       break;
+    case Reason::complement_room:
+      t << "no complement in [0, " << n[0] << "): M is at least 1";
+      break;
     case Reason::lossy: {
       const LostIndices lost{n[0], n[1], n[2], n[3]};
-      t << "lossy: the tile's extent " << n[0] << " does not divide the stride " << n[2] << " of its mode " << n[1] << ':'
-        << n[2] << ", so ";
+      t << "lossy: the tile's extent " << n[0] << " does not divide the stride " << n[2] << " of its mode "
+        << n[1] << ':' << n[2] << ", so ";
       if (n[4] == 1)
         t << "index " << lost.first() << " is ";
       else
@@ -214,25 +276,36 @@ constexpr Text sentence(const Why& why) {
         t << "; stride " << n[5] + n[6] << " tiles";
       break;
     }
-    case Reason::lossy_broadcast: t << "lossy: mode " << n[0] << ":0 of the tile meets every index " << n[0] << " times"; break;
+    case Reason::lossy_broadcast:
+      t << "lossy: mode " << n[0] << ":0 of the tile meets every index " << n[0] << " times";
+      break;
     case Reason::left_inverse_none:
-      t << "no left inverse: no layout takes back all offsets up to " << n[1] << ", the offset at " << why.witness;
+      t << "no left inverse: no layout takes back all offsets up to " << n[1] << ", the offset at "
+        << why.witness;
       break;
     case Reason::left_inverse_negative:
       t << "no left inverse: at coordinate " << why.witness << " the offset is " << n[0]
         << ", and no layout has an index below 0";
       break;
-    case Reason::no_coordinate: t << "no coordinate has offset " << n[0] << ": " << n[1] << " is left over"; break;
+    case Reason::no_coordinate:
+      t << "no coordinate has offset " << n[0] << ": " << n[1] << " is left over";
+      break;
     case Reason::recast_split:
-      t << "cannot recast: mode " << n[0] << ", " << n[1] << ':' << n[2] << ", does not split into groups of " << n[3];
+      t << "cannot recast: mode " << n[0] << ", " << n[1] << ':' << n[2] << ", does not split into groups of "
+        << n[3];
       break;
     case Reason::recast_gap:
       t << "cannot recast: the elements do not fill groups of " << n[0] << " neighbouring offsets";
       break;
-    case Reason::recast_negative: t << "cannot recast: mode " << n[0] << " has the negative stride " << n[1]; break;
-    case Reason::recast_width: t << "cannot recast between " << n[0] << " and " << n[1] << " bits"; break;
+    case Reason::recast_negative:
+      t << "cannot recast: mode " << n[0] << " has the negative stride " << n[1];
+      break;
+    case Reason::recast_width:
+      t << "cannot recast between " << n[0] << " and " << n[1] << " bits";
+      break;
     case Reason::swizzle_range:
-      t << "Sw<" << n[0] << ',' << n[1] << ',' << n[2] << "> is no swizzle: B and M are at least 0, |S| at least B, and "
+      t << "Sw<" << n[0] << ',' << n[1] << ',' << n[2]
+        << "> is no swizzle: B and M are at least 0, |S| at least B, and "
         << "B + M + |S| at most 62";
       break;
     case Reason::swizzle_base:
@@ -240,7 +313,8 @@ constexpr Text sentence(const Why& why) {
         << ": the elements are wider than the swizzle's unit";
       break;
     case Reason::swizzle_ratio:
-      t << "a swizzle cannot be recast from " << n[0] << " to " << n[1] << " bits: the ratio is no power of two";
+      t << "a swizzle cannot be recast from " << n[0] << " to " << n[1]
+        << " bits: the ratio is no power of two";
       break;
     case Reason::not_linear_size:
       t << "not linear over GF(2): mode " << n[0] << " has size " << n[1] << ", which is no power of two";
@@ -249,13 +323,42 @@ constexpr Text sentence(const Why& why) {
       t << "not linear over GF(2): " << n[2] << " of mode " << n[0] << " and " << n[3] << " of mode " << n[1]
         << " share a bit, so their sum carries";
       break;
-    case Reason::gf2_shape: t << "the product needs " << n[0] << " rows, the second matrix has " << n[1]; break;
-    case Reason::gf2_singular: t << "no inverse: rank " << n[0] << " of " << n[1]; break;
-    case Reason::not_one_swizzle: t << "this GF(2) map is not one Sw<B,M,S>"; break;
+    case Reason::gf2_shape:
+      t << "the product needs " << n[0] << " rows, the second matrix has " << n[1];
+      break;
+    case Reason::gf2_singular:
+      t << "no inverse: rank " << n[0] << " of " << n[1];
+      break;
+    case Reason::not_one_swizzle:
+      t << "this GF(2) map is not one Sw<B,M,S>";
+      break;
+    case Reason::not_linear_offset:
+      t << "not linear over GF(2): the offset " << n[0] << " is added before the swizzle";
+      break;
+    case Reason::not_a_bijection:
+      t << "no inverse: layout and swizzle do not both permute [0, " << n[0] << ')';
+      break;
     case Reason::mode_range:
       t << "modes " << n[0] << " to " << n[1] << " are no range of the " << n[2] << " modes";
       break;
-    case Reason::coordinate: t << "coordinate " << why.witness << " is not nested like the shape"; break;
+    case Reason::coordinate:
+      t << "coordinate " << why.witness << " is not nested like the shape";
+      break;
+    case Reason::coordinate_overflow:
+      t << "overflow: the offset at " << why.witness << " does not fit 64 bits";
+      break;
+    case Reason::refinement:
+      t << "no mutual refinement: of " << n[1] << " in mode " << n[0] << " of the first shape and " << n[3]
+        << " in mode " << n[2] << " of the second, neither divides the other";
+      break;
+    case Reason::refinement_end:
+      t << "no mutual refinement: the second shape ends before " << n[1] << " in mode " << n[0]
+        << " of the first";
+      break;
+    case Reason::shift_overflow:
+      t << "overflow: " << n[0] << " plus the offsets from " << n[1] << " to " << n[2]
+        << " does not fit 64 bits";
+      break;
     case Reason::permutation_map:
       t << "entry " << n[0] << " of the map is " << n[1] << "; it must lie in [1, " << n[2] << ']';
       break;

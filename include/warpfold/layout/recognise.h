@@ -9,22 +9,39 @@
 
 namespace warpfold::layout {
 
+namespace detail {
+
+// The refusal at index i, where the value is `have` and a layout would have times * d + base.
+WF_HD constexpr Verdict<Layout> refuse_value(int64_t i, int64_t have, int64_t times, int64_t d,
+                                             int64_t base) {
+  const bool fits = checked_mul_add(times, d, base);
+  return refuse<Layout>(
+      because(fits ? Reason::not_a_layout : Reason::not_a_layout_wide, i, have, fits ? base : 0));
+}
+
+// Is value = times * d + base?
+WF_HD constexpr bool is_sum(int64_t value, int64_t times, int64_t d, int64_t base) {
+  return checked_mul_add(times, d, base) && base == value;
+}
+
+}  // namespace detail
+
 // f is called as f(i) for 0 <= i < size.
 template <class Function>
 WF_HD constexpr Verdict<Layout> recognise_function(const Function& f, int64_t size) {
   if (size < 1) return refuse<Layout>(because(Reason::bad_size, 0, size));
-  if (f(0) != 0) return refuse<Layout>(because(Reason::not_a_layout, 0, f(0), 0));
+  if (f(0) != 0) return detail::refuse_value(0, f(0), 0, 0, 0);
   Layout modes;
   int count = 0;
   for (int64_t step = 1; step < size;) {
     const int64_t rest = size / step, d = f(step);
     int64_t n = 2;
-    while (n < rest && f(step * n) == n * d) ++n;
+    while (n < rest && detail::is_sum(f(step * n), n, d, 0)) ++n;
     if (n > rest) n = rest;
-    if (rest % n != 0) return refuse<Layout>(because(Reason::not_a_layout, step * n, f(step * n), n * d));
+    if (rest % n != 0) return detail::refuse_value(step * n, f(step * n), n, d, 0);
     for (int64_t i = n; i < rest; ++i) {
-      const int64_t expected = d * (i % n) + f(step * (i - i % n));
-      if (f(step * i) != expected) return refuse<Layout>(because(Reason::not_a_layout, step * i, f(step * i), expected));
+      const int64_t base = f(step * (i - i % n)), have = f(step * i);
+      if (!detail::is_sum(have, i % n, d, base)) return detail::refuse_value(step * i, have, i % n, d, base);
     }
     if (count == max_leaves) return refuse<Layout>(because(Reason::too_many_modes, max_leaves));
     modes.shape[count] = n;

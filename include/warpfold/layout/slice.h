@@ -16,15 +16,26 @@ struct Slice {
   constexpr bool operator==(const Slice&) const = default;
 };
 
+namespace detail {
+
+WF_HD constexpr Verdict<Slice> refuse_coordinate(Reason reason, const IntTuple& at) {
+  Why why = because(reason);
+  why.witness = at;
+  return refuse<Slice>(why);
+}
+
+}  // namespace detail
+
 // slice((4,(2,3)):(3,(12,1)), (all,(1,all))) = (4,3):(3,1) at offset 12. One free mode comes out bare.
 WF_HD constexpr Verdict<Slice> slice(const Layout& l, const IntTuple& at) {
-  if (!l.profile.accepts(at.profile)) {
-    Why why = because(Reason::coordinate);
-    why.witness = at;
-    return refuse<Slice>(why);
-  }
-  if (at.profile.is_scalar()) return accept(at.value[0] == all ? Slice{l, 0} : Slice{Layout{}, l(at.value[0])});
+  if (!l.profile.accepts(at.profile)) return detail::refuse_coordinate(Reason::coordinate, at);
   Slice s;
+  if (at.profile.is_scalar()) {
+    if (at.value[0] == all) return accept(Slice{l, 0});
+    return extended_checked(l, at.value[0], s.offset)
+               ? accept(s)
+               : detail::refuse_coordinate(Reason::coordinate_overflow, at);
+  }
   LayoutBuilder builder;
   int kept = 0;
   builder.begin();
@@ -46,7 +57,9 @@ WF_HD constexpr Verdict<Slice> slice(const Layout& l, const IntTuple& at) {
         continue;
       }
       const int64_t rest = leaf + 1 < end ? floor_div(x, l.shape[leaf]) : 0;
-      s.offset += (x - rest * l.shape[leaf]) * l.stride[leaf];
+      const int64_t digit = leaf + 1 < end ? floor_mod(x, l.shape[leaf]) : x;
+      if (!checked_mul_add(digit, l.stride[leaf], s.offset))
+        return detail::refuse_coordinate(Reason::coordinate_overflow, at);
       x = rest;
     }
   }

@@ -53,8 +53,7 @@ struct ComposedLayout {
   WF_HD constexpr int64_t operator()(int64_t x) const { return swizzle(offset + layout(x)); }
   WF_HD constexpr int64_t operator()(const IntTuple& c) const { return swizzle(offset + layout(c)); }
   template <class... Numbers>
-    requires(sizeof...(Numbers) >= 1)
-  WF_HD constexpr int64_t operator()(int64_t first, Numbers... rest) const {
+  requires(sizeof...(Numbers) >= 1) WF_HD constexpr int64_t operator()(int64_t first, Numbers... rest) const {
     return (*this)(ints(first, rest...));
   }
   constexpr bool operator==(const ComposedLayout&) const = default;
@@ -78,9 +77,12 @@ constexpr Text to_text(const ComposedLayout& c) {
 constexpr bool read_swizzle(Cursor& cursor, Swizzle& swizzle) {
   int64_t b = 0, m = 0, s = 0;
   if (!cursor.take("Sw") || !cursor.take('<')) return cursor.want(Expected::swizzle);
-  if (!cursor.number(b, Expected::number) || (!cursor.take(',') && !cursor.want(Expected::swizzle))) return false;
-  if (!cursor.number(m, Expected::number) || (!cursor.take(',') && !cursor.want(Expected::swizzle))) return false;
-  if (!cursor.number(s, Expected::number) || (!cursor.take('>') && !cursor.want(Expected::swizzle))) return false;
+  if (!cursor.number(b, Expected::number) || (!cursor.take(',') && !cursor.want(Expected::swizzle)))
+    return false;
+  if (!cursor.number(m, Expected::number) || (!cursor.take(',') && !cursor.want(Expected::swizzle)))
+    return false;
+  if (!cursor.number(s, Expected::number) || (!cursor.take('>') && !cursor.want(Expected::swizzle)))
+    return false;
   const Verdict<Swizzle> v = make_swizzle(b, m, s);
   cursor.why = v.why;
   swizzle = v.value;
@@ -110,6 +112,10 @@ constexpr Verdict<ComposedLayout> parse_composed(std::string_view text) {
     }
   }
   if (!cursor.layout(c.layout) || !cursor.at_end()) return refuse<ComposedLayout>(cursor.why);
+  int64_t low = 0, high = 0;
+  if (!checked_add(c.offset, c.layout.lowest(), low) || !checked_add(c.offset, c.layout.highest(), high))
+    return refuse<ComposedLayout>(
+        because(Reason::shift_overflow, c.offset, c.layout.lowest(), c.layout.highest()));
   return accept(c);
 }
 

@@ -69,6 +69,19 @@ WF_HD constexpr Why check(const Layout& l) {
   return {};
 }
 
+// f^(x), or false when it does not fit 64 bits.
+WF_HD constexpr bool extended_checked(const Layout& l, int64_t x, int64_t& offset) {
+  offset = 0;
+  for (int i = 0; i + 1 < l.leaves() && x != 0; ++i) {
+    const int64_t rest = floor_div(x, l.shape[i]);
+    // The quotient's multiple fits wherever x is not negative.
+    const int64_t within = x >= 0 ? x - rest * l.shape[i] : floor_mod(x, l.shape[i]);
+    if (within != 0 && !checked_mul_add(within, l.stride[i], offset)) return false;
+    x = rest;
+  }
+  return l.leaves() == 0 || checked_mul_add(x, l.stride[l.leaves() - 1], offset);
+}
+
 // l, or why it is no layout.
 WF_HD constexpr Verdict<Layout> checked(const Layout& l) {
   Verdict<Layout> v;
@@ -81,6 +94,44 @@ WF_HD constexpr Verdict<Layout> checked(const Layout& l) {
 WF_HD constexpr Verdict<Layout> checked(const LayoutBuilder& builder) {
   if (!builder.fits()) return refuse<Layout>(because(Reason::too_many_modes, max_leaves));
   return checked(builder.layout());
+}
+
+// shape:stride, nested alike.
+WF_HD constexpr Verdict<Layout> make_layout(const IntTuple& shape, const IntTuple& stride) {
+  if (shape.profile != stride.profile) return refuse<Layout>(because(Reason::profile_mismatch));
+  Layout l;
+  l.profile = shape.profile;
+  for (int i = 0; i < l.profile.leaves; ++i) {
+    l.shape[i] = shape.value[i];
+    l.stride[i] = stride.value[i];
+  }
+  return checked(l);
+}
+
+namespace detail {
+
+// The compact layout of a shape whose leaf `first`, then first + step, ... are the fastest.
+WF_HD constexpr Verdict<Layout> compact(const IntTuple& shape, int first, int step) {
+  Layout l;
+  l.profile = shape.profile;
+  int64_t size = 1;
+  for (int i = first; i >= 0 && i < shape.leaves(); i += step) {
+    l.shape[i] = shape.value[i];
+    l.stride[i] = size;
+    if (!checked_mul(size, shape.value[i], size))
+      return refuse<Layout>(because(Reason::size_overflow, i, size, shape.value[i]));
+  }
+  return checked(l);
+}
+
+}  // namespace detail
+
+// Column-major compact layout of a shape: (4,(2,3)) -> (4,(2,3)):(1,(4,8)).
+WF_HD constexpr Verdict<Layout> column_major(const IntTuple& shape) { return detail::compact(shape, 0, 1); }
+
+// Row-major compact layout of a shape: (4,(2,3)) -> (4,(2,3)):(6,(3,1)).
+WF_HD constexpr Verdict<Layout> row_major(const IntTuple& shape) {
+  return detail::compact(shape, shape.leaves() - 1, -1);
 }
 
 namespace detail {
@@ -104,7 +155,8 @@ constexpr auto sentence_of() {
 
 template <Sentence reason>
 struct Refused {
-  static_assert(reason.text[0] == 0, "the layout operation has no result; the reason is in the template argument");
+  static_assert(reason.text[0] == 0,
+                "the layout operation has no result; the reason is in the template argument");
 };
 
 }  // namespace detail

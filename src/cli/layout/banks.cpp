@@ -19,17 +19,32 @@ struct Arguments {
   bool global = false;
 };
 
+constexpr int64_t most_lanes = int64_t{1} << 20, most_lines = 64;
+
+int64_t byte_at(const ComposedLayout& lanes, int64_t x, int64_t bytes) {
+  int64_t byte = 0;
+  if (!checked_mul(lanes(x), bytes, byte))
+    throw CommandError{1, "overflow: offset " + std::to_string(lanes(x)) + " in elements of " +
+                              std::to_string(bytes) + " bytes does not fit 64 bits"};
+  return byte;
+}
+
 void shared_memory(const ComposedLayout& lanes, const std::string& name, int64_t bytes) {
   const hw::SharedAccess access = read_access(name);
   const hw::AccessShape shape = hw::shape_of(access);
+  if (lanes.size() > most_lanes)
+    throw CommandError{1, std::to_string(lanes.size()) + " lanes are too many to count, at most " +
+                              std::to_string(most_lanes) + "; give the instructions that differ"};
   if (lanes.size() < shape.lanes || lanes.size() % shape.lanes != 0)
     throw CommandError{1, "the access needs " + std::to_string(shape.lanes) + " lanes, the layout has " +
                               std::to_string(lanes.size())};
   int64_t total = 0, ideal = 0;
   for (int64_t first = 0; first < lanes.size(); first += shape.lanes) {
-    const auto r = answer(hw::bank_conflicts(access, [&](int lane) { return lanes(first + lane) * bytes; }));
+    const auto r =
+        answer(hw::bank_conflicts(access, [&](int lane) { return byte_at(lanes, first + lane, bytes); }));
     total += r.total;
     ideal += r.ideal;
+    if (first / shape.lanes >= most_lines) continue;
     std::string line =
         name + (lanes.size() > shape.lanes ? " " + std::to_string(first / shape.lanes) : "") + ":";
     for (int p = 0; p < r.phases; ++p) line += " " + std::to_string(r.wavefronts[p]);
@@ -40,6 +55,8 @@ void shared_memory(const ComposedLayout& lanes, const std::string& name, int64_t
               " asks bank " + std::to_string(r.worst_bank) + " for " + std::to_string(r.degree) + " words";
     std::printf("%s\n", line.c_str());
   }
+  if (lanes.size() / shape.lanes > most_lines)
+    std::printf("... and %lld more\n", static_cast<long long>(lanes.size() / shape.lanes - most_lines));
   std::printf("total %lld, without conflicts %lld\n", static_cast<long long>(total),
               static_cast<long long>(ideal));
 }
@@ -50,7 +67,7 @@ void global_memory(const ComposedLayout& lanes, const std::string& access, int64
   const int width = std::stoi(access) / 8;
   if (lanes.size() != 32)
     throw CommandError{1, "the access needs 32 lanes, the layout has " + std::to_string(lanes.size())};
-  const auto r = answer(hw::coalescing(width, [&](int lane) { return lanes(lane) * bytes; }));
+  const auto r = answer(hw::coalescing(width, [&](int lane) { return byte_at(lanes, lane, bytes); }));
   std::printf("%d sectors of 32 bytes for %lld bytes, at best %d; %d lines of 128 bytes\n", r.sectors,
               static_cast<long long>(r.bytes), r.ideal_sectors, r.lines);
 }
@@ -65,7 +82,7 @@ void add_banks_command(CLI::App& app) {
                   "a layout; its first 32 elements are the lanes (8, 16 for matrix.x1, .x2)")
       ->required();
   sub->add_option("--access", x->access, "32, 64, 128, ldmatrix.x1, .x2, .x4, stmatrix.x1, .x2, .x4");
-  sub->add_option("--bits", x->bits, "bits of an element");
+  add_number(sub, "--bits", x->bits, "bits of an element");
   sub->add_flag("--global", x->global, "global memory: sectors and lines of an access of 8 to 128 bits");
   sub->callback([x] {
     const ComposedLayout lanes = read_composed("LANES", x->lanes);

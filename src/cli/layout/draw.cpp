@@ -59,6 +59,12 @@ std::string centred(const std::string& text, std::size_t width) {
   return std::string(space - space / 2, ' ') + text + std::string(space / 2, ' ');
 }
 
+std::string legend_of(const Picture& p, const char* separator) {
+  std::string legend;
+  for (const std::string& line : p.legend) legend += (legend.empty() ? "" : separator) + line;
+  return legend;
+}
+
 bool tile_edge(int at, int count, int tile) { return tile > 0 && at % tile == 0 && at > 0 && at < count; }
 
 }  // namespace
@@ -75,8 +81,8 @@ std::string terminal(const Picture& p, bool ansi) {
   const auto paint = [&](const Cell& cell, const std::string& text) {
     if (!ansi || cell.colour < 0) return text;
     const Rgb c = colour(cell.colour, p.colours);
-    return "\033[48;2;" + std::to_string(c.red) + ";" + std::to_string(c.green) + ";" + std::to_string(c.blue) +
-           "m\033[38;2;0;0;0m" + text + "\033[0m";
+    return "\033[48;2;" + std::to_string(c.red) + ";" + std::to_string(c.green) + ";" +
+           std::to_string(c.blue) + "m\033[38;2;0;0;0m" + text + "\033[0m";
   };
   std::string out = p.title + "\n" + std::string(margin, ' ');
   for (int j = 0; j < p.columns; ++j)
@@ -100,6 +106,8 @@ std::string terminal(const Picture& p, bool ansi) {
       out += "\n";
     }
   }
+  if (!ansi && !second) return out;  // numbers alone need no explanation
+  out += std::string(margin, ' ') + legend_of(p, ", ") + "\n";
   return out;
 }
 
@@ -110,23 +118,25 @@ std::string svg(const Picture& p) {
     digits = std::max({digits, cell.text.size(), cell.small.size() * 8 / 10});
     second = second || !cell.small.empty();
   }
-  const int cell_width = static_cast<int>(std::max<std::size_t>(30, 14 + 8 * digits)), cell_height = second ? 38 : 28;
+  const int cell_width = static_cast<int>(std::max<std::size_t>(30, 14 + 8 * digits)),
+            cell_height = second ? 38 : 28;
   const int left = 44, top = 58, foot = 30;
-  std::string legend;
-  for (const std::string& line : p.legend) legend += (legend.empty() ? "" : "   ·   ") + line;
+  const std::string legend = legend_of(p, "   ·   ");
   const int grid_width = cell_width * p.columns, grid_height = cell_height * p.rows;
   const int text_width = 8 + static_cast<int>(std::max(p.title.size() * 9, legend.size() * 7));
   const int width = std::max(left + grid_width + 12, left + text_width), height = top + grid_height + foot;
   const auto n = [](int number) { return std::to_string(number); };
   const auto text = [&](int x, int y, const char* style, const std::string& words) {
-    return "<text x=\"" + n(x) + "\" y=\"" + n(y) + "\" class=\"" + style + "\">" + escape(words) + "</text>\n";
+    return "<text x=\"" + n(x) + "\" y=\"" + n(y) + "\" class=\"" + style + "\">" + escape(words) +
+           "</text>\n";
   };
-  std::string out = "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" + n(width) + "\" height=\"" + n(height) +
-                    "\" viewBox=\"0 0 " + n(width) + " " + n(height) +
-                    "\">\n<style>text{font-family:DejaVu Sans Mono,Menlo,monospace;fill:#1a1a1a}"
-                    ".t{font-size:15px;font-weight:bold}.l{font-size:11px;fill:#777;text-anchor:middle}"
-                    ".c{font-size:13px;text-anchor:middle}.s{font-size:10px;fill:#444;text-anchor:middle}"
-                    ".g{font-size:11px;fill:#555}</style>\n<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n";
+  std::string out =
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" + n(width) + "\" height=\"" + n(height) +
+      "\" viewBox=\"0 0 " + n(width) + " " + n(height) +
+      "\">\n<style>text{font-family:DejaVu Sans Mono,Menlo,monospace;fill:#1a1a1a}"
+      ".t{font-size:15px;font-weight:bold}.l{font-size:11px;fill:#777;text-anchor:middle}"
+      ".c{font-size:13px;text-anchor:middle}.s{font-size:10px;fill:#444;text-anchor:middle}"
+      ".g{font-size:11px;fill:#555}</style>\n<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n";
   out += text(left, 24, "t", p.title);
   for (int j = 0; j < p.columns; ++j) out += text(left + j * cell_width + cell_width / 2, top - 8, "l", n(j));
   for (int i = 0; i < p.rows; ++i) {
@@ -135,8 +145,9 @@ std::string svg(const Picture& p) {
       const Cell& cell = p.at(i, j);
       const int x = left + j * cell_width, y = top + i * cell_height;
       const std::string fill = cell.colour < 0 ? "#fff" : hex(colour(cell.colour, p.colours));
-      out += "<g><title>" + escape(cell.note) + "</title><rect x=\"" + n(x) + "\" y=\"" + n(y) + "\" width=\"" +
-             n(cell_width) + "\" height=\"" + n(cell_height) + "\" fill=\"" + fill + "\" stroke=\"#9a9a9a\"/>";
+      out += "<g><title>" + escape(cell.note) + "</title><rect x=\"" + n(x) + "\" y=\"" + n(y) +
+             "\" width=\"" + n(cell_width) + "\" height=\"" + n(cell_height) + "\" fill=\"" + fill +
+             "\" stroke=\"#9a9a9a\"/>";
       const int middle = x + cell_width / 2;
       out += text(middle, y + (cell.small.empty() ? cell_height / 2 + 5 : 17), "c", cell.text);
       if (!cell.small.empty()) out += text(middle, y + 31, "s", cell.small);
@@ -160,7 +171,8 @@ std::string html(const Picture& p) {
   return "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>" + escape(p.title) +
          "</title>\n<style>body{margin:24px;font-family:sans-serif}g:hover rect{stroke:#000;stroke-width:2}"
          ".frame{overflow:auto}</style></head>\n<body>\n<div class=\"frame\">\n" +
-         svg(p) + "</div>\n<p>Rest the pointer on a cell for its coordinate, index and offset.</p>\n</body></html>\n";
+         svg(p) +
+         "</div>\n<p>Rest the pointer on a cell for its coordinate, index and offset.</p>\n</body></html>\n";
 }
 
 void add_draw_command(CLI::App& app) {
@@ -174,18 +186,21 @@ void add_draw_command(CLI::App& app) {
   sub->add_option("A", x->layout, "a layout, with or without Sw<B,M,S> in front")->required();
   sub->add_option("--colour", x->colour, "by offset mod 8, by tile, or by shared-memory bank")
       ->check(CLI::IsMember({"offset", "tile", "bank"}));
-  sub->add_option("--bytes", x->bytes, "bytes an element, for banks")->check(CLI::Range(1, 128));
+  add_number(sub, "--bytes", x->bytes, "bytes an element, for banks: 1 to 128");
   sub->add_option("--threads-on", x->tv, "A is (threads, values) on a tile of this shape, such as (8,8)");
   sub->add_option("--svg", x->svg_file, "write an SVG file");
   sub->add_option("--html", x->html_file, "write an HTML page");
   sub->add_flag("--ansi", x->ansi, "colours even where the output is no terminal");
   sub->callback([x] {
     const ComposedLayout l = read_composed("A", x->layout);
+    if (x->bytes < 1 || x->bytes > 128)
+      throw CommandError{2, "--bytes: an element has 1 to 128 bytes, not " + std::to_string(x->bytes)};
     Picture picture;
     if (!x->tv.empty()) {
       const IntTuple tile = read_tuple("--threads-on", x->tv);
-      if (tile.leaves() != 2) throw CommandError{2, "--threads-on: a tile has two sizes, such as (8,8)"};
-      picture = picture_of_threads(l.layout, tile.value[0], tile.value[1]);
+      if (tile.leaves() != 2 || tile.rank() != 2)
+        throw CommandError{2, "--threads-on: a tile has two sizes, such as (8,8)"};
+      picture = picture_of_threads(l, tile.value[0], tile.value[1]);
     } else {
       const Colouring colouring = x->colour == "tile"   ? Colouring::tile
                                   : x->colour == "bank" ? Colouring::bank

@@ -10,6 +10,9 @@ namespace {
 constexpr int64_t most_cells = 16384;
 
 Picture grid(int64_t rows, int64_t columns) {
+  if (rows < 1 || columns < 1)
+    throw CommandError{2, "a picture has at least 1 x 1 cells, not " + std::to_string(rows) + " x " +
+                              std::to_string(columns)};
   if (rows > most_cells || columns > most_cells || rows * columns > most_cells)
     throw CommandError{1, "a picture of " + std::to_string(rows) + " x " + std::to_string(columns) +
                               " cells is too large; draw one tile of it"};
@@ -36,19 +39,22 @@ Picture picture_of_offsets(const ComposedLayout& composed, Colouring colouring, 
                   : rank == 1 ? inner_size(l.mode(0))
                   : rank > 2  ? static_cast<int>(l.mode(1).size())
                               : 0;
-  const int row_tile = p.row_tile > 0 ? p.row_tile : p.rows, column_tile = p.column_tile > 0 ? p.column_tile : p.columns;
+  const int row_tile = p.row_tile > 0 ? p.row_tile : p.rows,
+            column_tile = p.column_tile > 0 ? p.column_tile : p.columns;
   const int tiles_down = (p.rows + row_tile - 1) / row_tile;
   for (int i = 0; i < p.rows; ++i)
     for (int j = 0; j < p.columns; ++j) {
       const int64_t index = i + rows * j, offset = composed(index);
       Cell& cell = p.at(i, j);
       cell.text = std::to_string(offset);
-      cell.note = "coordinate " + print(l.coordinate(index)) + ", index " + std::to_string(index) + ", offset " + cell.text;
+      cell.note = "coordinate " + print(l.coordinate(index)) + ", index " + std::to_string(index) +
+                  ", offset " + cell.text;
       if (colouring == Colouring::offset) cell.colour = static_cast<int>(floor_mod(offset, 8));
       if (colouring == Colouring::tile) cell.colour = (i / row_tile + tiles_down * (j / column_tile)) % 8;
       if (colouring == Colouring::bank) {
         const int64_t bank = floor_mod(floor_div(offset * bytes, 4), 32), wide = bytes > 4 ? bytes / 4 : 1;
-        cell.small = wide == 1 ? "b" + std::to_string(bank) : "b" + std::to_string(bank) + "-" + std::to_string(bank + wide - 1);
+        cell.small = wide == 1 ? "b" + std::to_string(bank)
+                               : "b" + std::to_string(bank) + "-" + std::to_string(bank + wide - 1);
         cell.colour = static_cast<int>(bank / wide);
         cell.note += ", bank " + cell.small.substr(1);
         p.colours = static_cast<int>(32 / wide);
@@ -57,24 +63,28 @@ Picture picture_of_offsets(const ComposedLayout& composed, Colouring colouring, 
   if (colouring == Colouring::offset) p.legend = {"number: offset", "colour: offset mod 8"};
   if (colouring == Colouring::tile) p.legend = {"number: offset", "colour: tile"};
   if (colouring == Colouring::bank)
-    p.legend = {"number: offset in elements of " + std::to_string(bytes) + " bytes", "colour and b: shared-memory bank"};
+    p.legend = {"number: offset in elements of " + std::to_string(bytes) + " bytes",
+                "colour and b: shared-memory bank"};
   return p;
 }
 
-Picture picture_of_threads(const Layout& tv, int64_t rows, int64_t columns) {
-  if (tv.rank() != 2) throw CommandError{2, "a thread-value layout has two modes, (threads, values)"};
+Picture picture_of_threads(const ComposedLayout& tv, int64_t rows, int64_t columns) {
+  if (tv.layout.rank() != 2) throw CommandError{2, "a thread-value layout has two modes, (threads, values)"};
   Picture p = grid(rows, columns);
   p.title = print(tv) + " on " + std::to_string(rows) + " x " + std::to_string(columns);
   p.legend = {"T: thread", "V: value of the thread", "colour: thread mod 8"};
-  const int64_t threads = tv.mode(0).size();
+  const int64_t threads = tv.layout.mode(0).size();
+  if (tv.size() > 16 * most_cells)
+    throw CommandError{1, std::to_string(tv.size()) + " threads' values are too many for a picture"};
   for (int64_t x = 0; x < tv.size(); ++x) {
     const int64_t index = tv(x), thread = x % threads, value = x / threads;
     if (index < 0 || index >= rows * columns)
-      throw CommandError{1, "thread " + std::to_string(thread) + " value " + std::to_string(value) + " is at index " +
-                                std::to_string(index) + ", outside the tile of " + std::to_string(rows * columns)};
+      throw CommandError{1, "thread " + std::to_string(thread) + " value " + std::to_string(value) +
+                                " is at index " + std::to_string(index) + ", outside the tile of " +
+                                std::to_string(rows * columns)};
     Cell& cell = p.at(static_cast<int>(index % rows), static_cast<int>(index / rows));
-    cell.note += (cell.note.empty() ? "" : "; ") + std::string("thread ") + std::to_string(thread) + " value " +
-                 std::to_string(value);
+    cell.note += (cell.note.empty() ? "" : "; ") + std::string("thread ") + std::to_string(thread) +
+                 " value " + std::to_string(value);
     if (!cell.text.empty()) {
       cell.small = "shared";
       continue;

@@ -19,12 +19,14 @@ struct Picture {
   std::string title;
   int rows = 0, columns = 0;
   int colours = 8;
-  std::vector<Cell> cells;                 // (rows, columns), row by row
-  int row_tile = 0, column_tile = 0;       // a heavy line after so many rows / columns; 0: none
-  std::vector<std::string> legend;         // what the colours and numbers mean
+  std::vector<Cell> cells;            // (rows, columns), row by row
+  int row_tile = 0, column_tile = 0;  // a heavy line after so many rows / columns; 0: none
+  std::vector<std::string> legend;    // what the colours and numbers mean
 
   Cell& at(int row, int column) { return cells[static_cast<std::size_t>(row) * columns + column]; }
-  const Cell& at(int row, int column) const { return cells[static_cast<std::size_t>(row) * columns + column]; }
+  const Cell& at(int row, int column) const {
+    return cells[static_cast<std::size_t>(row) * columns + column];
+  }
 };
 
 enum class Colouring { offset, tile, bank };
@@ -33,7 +35,7 @@ enum class Colouring { offset, tile, bank };
 Picture picture_of_offsets(const layout::ComposedLayout& l, Colouring colouring, int64_t bytes);
 
 // A thread-value layout (threads, values) -> index in a tile of rows x columns, column-major.
-Picture picture_of_threads(const layout::Layout& tv, int64_t rows, int64_t columns);
+Picture picture_of_threads(const layout::ComposedLayout& tv, int64_t rows, int64_t columns);
 
 std::string terminal(const Picture& picture, bool ansi);
 std::string svg(const Picture& picture);

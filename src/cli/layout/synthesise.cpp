@@ -43,7 +43,7 @@ void add_synthesise_command(CLI::App& app) {
   sub->add_option("TILE", x->tile, "(rows,columns) of a row-major tile")->required();
   sub->add_option("PATTERNS", x->patterns, "ACCESS@LANES: (lane, instruction) -> element of the plain tile")
       ->required();
-  sub->add_option("--bits", x->bits, "bits of an element");
+  add_number(sub, "--bits", x->bits, "bits of an element");
   sub->callback([x] {
     const int bytes = element_bytes(x->bits);
     const IntTuple shape = read_tuple("TILE", x->tile);

@@ -25,8 +25,8 @@ void add_tma_command(CLI::App& app) {
   sub->add_option("GLOBAL", x->global, "the tensor's layout, such as (4096,4096):(4096,1)")->required();
   sub->add_option("TILE", x->tile, "the tile in shared memory, such as Sw<3,3,3> o (128,64):(64,1)")
       ->required();
-  sub->add_option("--bits", x->bits, "bits of an element");
-  sub->add_option("--address", x->address, "global address of element 0");
+  add_number(sub, "--bits", x->bits, "bits of an element");
+  add_number(sub, "--address", x->address, "global address of element 0");
   sub->callback([x] {
     const hw::SharedTile tile = read_tile("TILE", x->tile, x->bits);
     const hw::TileMap plan = answer(hw::tile_map(read_layout("GLOBAL", x->global), tile, x->address));

@@ -14,9 +14,11 @@ namespace hw = layout::hardware;
 
 namespace {
 
+constexpr int64_t all_rows = int64_lowest;
+
 struct Arguments {
   std::string tile, major = "k", swizzle;
-  int64_t bits = 16, address = 0, rows = 0;
+  int64_t bits = 16, address = 0, rows = all_rows;
 };
 
 hw::Major read_major(const std::string& text) {
@@ -43,9 +45,14 @@ void build(const Arguments& x) {
 }
 
 void describe(const Arguments& x) {
+  if (x.rows == 0) throw CommandError{2, "--rows: a block has 8 to 256 rows, not 0"};
   const hw::Major major = read_major(x.major);
   const hw::SharedTile tile = read_tile("TILE", x.tile, x.bits);
-  const hw::WgmmaOperand o = answer(hw::wgmma_operand(tile, major, x.address, x.rows));
+  const hw::Verdict<hw::WgmmaOperand> operand =
+      hw::wgmma_operand(tile, major, x.address, x.rows == all_rows ? 0 : x.rows);
+  if (operand.why.rule == hw::Rule::wgmma_rows && operand.why.n[1] != 0)
+    throw CommandError{1, std::string(operand.reason().view()) + " (--rows 64)"};
+  const hw::WgmmaOperand o = answer(operand);
   const hw::WgmmaDescriptor& d = o.first;
   const auto number = [](int64_t n) { return static_cast<long long>(n); };
   const std::string span =
@@ -69,9 +76,9 @@ void add_wgmma_command(CLI::App& app) {
   sub->add_option("TILE", x->tile, "the tile, such as Sw<3,3,3> o (64,64):(64,1); with --swizzle its shape")
       ->required();
   sub->add_option("--major", x->major, "k or mn: along which mode 16 bytes lie together");
-  sub->add_option("--bits", x->bits, "bits of an element: 8, 16 or 32");
-  sub->add_option("--address", x->address, "shared address of element 0");
-  sub->add_option("--rows", x->rows, "rows of one instruction; default: all");
+  add_number(sub, "--bits", x->bits, "bits of an element: 8, 16 or 32");
+  add_number(sub, "--address", x->address, "shared address of element 0");
+  add_number(sub, "--rows", x->rows, "rows of one instruction, 8 to 256; default: all");
   sub->add_option("--swizzle", x->swizzle, "none, 32, 64 or 128: print the canonical tile of the shape TILE");
   sub->callback([x] { x->swizzle.empty() ? describe(*x) : build(*x); });
 }

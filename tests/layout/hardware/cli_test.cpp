@@ -37,6 +37,37 @@ TEST(HardwareCli, Banks) {
   run({"banks", "(32:8"}, 2);
 }
 
+TEST(HardwareCli, BoundedWork) {
+  EXPECT_EQ(run({"banks", "1073741824:0", "--access", "32", "--bits", "32"}, 1),
+            "1073741824 lanes are too many to count, at most 1048576; give the instructions that differ\n");
+  const std::string many = run({"banks", "65536:0", "--access", "32", "--bits", "32"});
+  EXPECT_NE(
+      many.find("32 63: 1 wavefronts in 1 phase\n... and 1984 more\ntotal 2048, without conflicts 2048\n"),
+      std::string::npos);
+  EXPECT_EQ(run({"banks", "32:288230376151711744", "--access", "64", "--bits", "64"}, 1),
+            "overflow: offset 1152921504606846976 in elements of 8 bytes does not fit 64 bits\n");
+}
+
+TEST(HardwareCli, NumbersAndBlocks) {
+  EXPECT_EQ(
+      run({"wgmma", "(64,64):(64,1)", "--rows", "9223372036854775808"}, 2).find("--rows: column 1: overflow"),
+      0u);
+  run({"wgmma", "Sw<3,3,3> o (64,64):(64,1)", "--rows", "0"}, 2);
+  EXPECT_EQ(run({"wgmma", "(64,64):(64,1)", "--address", "1k"}, 2),
+            "--address: column 2: expected the end\n  1k\n   ^\n");
+  EXPECT_EQ(run({"wgmma", "(64,64)", "--swizzle", "128", "--bits", "8"}, 1),
+            "the K extent is 64 elements; one wgmma takes 32, one row of the swizzle has 128, and the extent "
+            "is a multiple "
+            "of both\n");
+  EXPECT_EQ(run({"wgmma", "Sw<3,3,3> o (2048,64):(64,1)"}, 1),
+            "one wgmma reads a block of 8 to 256 rows, a multiple of 8, not 2048; give the rows of a block, "
+            "such as 64 "
+            "(--rows 64)\n");
+  EXPECT_EQ(run({"wgmma", "(9223372036854775800,9223372036854775744)", "--swizzle", "128"}, 1)
+                .find("a tile of 9223372036854775800 x"),
+            0u);
+}
+
 TEST(HardwareCli, TensorMaps) {
   EXPECT_EQ(run({"tma", "(4096,4096):(4096,1)", "Sw<3,3,3> o (128,64):(64,1)"}),
             "2 dimensions, box of 16384 bytes, swizzle of 128 bytes\n"
@@ -67,6 +98,9 @@ TEST(HardwareCli, Synthesis) {
             "128@(8,4):(8,64): 4, plain 4, without conflicts 4\n"
             "ldmatrix.x4@(16,2):(64,8): 4, plain 32, without conflicts 4\n");
   run({"synthesise", "(64,64)", "32:8"}, 2);
+  EXPECT_EQ(
+      run({"synthesise", "(64,64)", "128@(32,1000000000):(8,0)"}, 1).find("pattern 0 has 32000000000 lanes"),
+      0u);
 }
 
 }  // namespace

@@ -105,6 +105,15 @@ TEST(Synthesis, Refusals) {
   EXPECT_EQ(std::string(synthesise(4, 64, &p, 0).reason().view()), "0 access patterns; allowed are 1 to 8");
   EXPECT_EQ(std::string(synthesise(0, 64, &p, 1).reason().view()),
             "a tile of 0 rows of 64 bytes is none; it has 1 to 262144 bytes");
+  const TilePattern endless = pattern(SharedAccess::b128, "(4,1000000000):(16,0)");
+  EXPECT_EQ(std::string(synthesise(4, 64, &endless, 1).reason().view()),
+            "pattern 0 has 4000000000 lanes; all patterns together have at most 262144, and one that occurs "
+            "often is given "
+            "a weight");
+  TilePattern heavy = pattern(SharedAccess::b128, "(4,8):(16,0)");
+  heavy.weight = int64_t{1} << 62;
+  EXPECT_EQ(std::string(synthesise(4, 64, &heavy, 1).reason().view()),
+            "pattern 0 has weight 4611686018427387904; allowed are 0 to 4294967296");
 }
 
 }  // namespace

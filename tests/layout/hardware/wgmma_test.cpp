@@ -3,6 +3,7 @@
 // has it.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <random>
 #include <string>
@@ -173,6 +174,74 @@ TEST(Wgmma, Refusals) {
             "the tile starts at shared address 262144; a descriptor holds multiples of 16 below 262144");
   EXPECT_EQ(said("((8,8),64):((64,131072),1)", b128, 2, Major::k),
             "the stride byte offset is 262144; a descriptor holds multiples of 16 from 0 to 262128");
+}
+
+// Blocks that no instruction reads, and numbers past what fits.
+TEST(Wgmma, BlocksAreThoseOfOneInstruction) {
+  const SharedTile tall{*parse_layout("(2048,64):(64,1)"), swizzle_of(SwizzleMode::b128), 2};
+  EXPECT_EQ(std::string(wgmma_operand(tall, Major::k, 0).reason().view()),
+            "one wgmma reads a block of 8 to 256 rows, a multiple of 8, not 2048; give the rows of a block, "
+            "such as 64");
+  EXPECT_EQ(std::string(wgmma_operand(tall, Major::k, 0, 512).reason().view()),
+            "one wgmma reads a block of 8 to 256 rows, a multiple of 8, not 512");
+  EXPECT_EQ(std::string(wgmma_operand(tall, Major::k, 0, -8).reason().view()),
+            "one wgmma reads a block of 8 to 256 rows, a multiple of 8, not -8");
+  EXPECT_TRUE(wgmma_operand(tall, Major::k, 0, 256)) << wgmma_operand(tall, Major::k, 0, 256).reason().view();
+  const auto tile = canonical_tile(Major::k, SwizzleMode::b128, 2, 128, 64);
+  EXPECT_EQ(std::string(wgmma_descriptor(*tile, Major::k, 0, {64, 128, 0}).reason().view()),
+            "a part of 128 from 64 on lies outside the 128 of the tile");
+  EXPECT_EQ(std::string(wgmma_descriptor(*tile, Major::k, 0, {0, 512, 0}).reason().view()),
+            "one wgmma reads a block of 8 to 256 rows, a multiple of 8, not 512");
+}
+
+TEST(Wgmma, CanonicalTilesThatDoNotFit) {
+  const auto said = [](int bytes, int64_t mn, int64_t k) {
+    return std::string(canonical_tile(Major::k, SwizzleMode::b128, bytes, mn, k).reason().view());
+  };
+  EXPECT_EQ(
+      said(1, 64, 64),
+      "the K extent is 64 elements; one wgmma takes 32, one row of the swizzle has 128, and the extent is a "
+      "multiple of both");
+  EXPECT_EQ(
+      said(2, 64, 48),
+      "the K extent is 48 elements; one wgmma takes 16, one row of the swizzle has 64, and the extent is a "
+      "multiple of both");
+  EXPECT_EQ(
+      said(2, 9223372036854775800, 9223372036854775744),
+      "a tile of 9223372036854775800 x 9223372036854775744 elements has more than the 262144 bytes that "
+      "descriptors reach");
+  EXPECT_EQ(
+      said(2, int64_t{1} << 62, 64),
+      "a tile of 4611686018427387904 x 64 elements has more than the 262144 bytes that descriptors reach");
+  // Neither endless work nor wrapped numbers for operands past the descriptors' reach.
+  const SharedTile endless{*parse_layout("((64,1099511627776),64):((64,0),1)"), swizzle_of(SwizzleMode::b128),
+                           2};
+  EXPECT_EQ(std::string(wgmma_operand(endless, Major::k, 0, 64).reason().view()),
+            "a tile of 70368744177664 x 64 elements has more than the 262144 bytes that descriptors reach");
+  const SharedTile wide{*parse_layout("((8,8),64):((64,1152921504606846976),1)"),
+                        swizzle_of(SwizzleMode::b128), 2};
+  EXPECT_EQ(std::string(wgmma_operand(wide, Major::k, 0).reason().view()),
+            "overflow: offsets from 0 to 8070450532247929343 in elements of 2 bytes do not fit 64 bits");
+}
+
+// The cosize of a swizzled tile, by hand: the largest byte that Sw reaches from any offset below it.
+TEST(Tile, BytesOfASwizzledTile) {
+  for (const SwizzleMode mode : modes)
+    for (int64_t bytes = 1; bytes <= 2100; ++bytes) {
+      int64_t largest = 0;
+      for (int64_t x = 0; x < bytes; ++x) largest = std::max(largest, swizzle_of(mode)(x));
+      ASSERT_EQ((SharedTile{make_layout(bytes, 1), swizzle_of(mode), 1}.bytes()), largest + 1) << bytes;
+    }
+  EXPECT_EQ((SharedTile{*parse_layout("(9,8):(8,1)"), swizzle_of(SwizzleMode::b128), 2}.bytes()), 160)
+      << "not 144";
+  for (int64_t bytes = 1; bytes <= 600; ++bytes)  // upwards, whole blocks
+    for (int64_t x = 0; x < bytes; ++x) ASSERT_LT((Swizzle{2, 1, -3}(x)), swizzled_extent({2, 1, -3}, bytes));
+  for (const Swizzle s : {Swizzle{2, 0, 3}, Swizzle{1, 2, 4}, Swizzle{3, 1, 5}})
+    for (int64_t bytes = 1; bytes <= 1100; ++bytes) {
+      int64_t largest = 0;
+      for (int64_t x = 0; x < bytes; ++x) largest = std::max(largest, s(x));
+      ASSERT_EQ(swizzled_extent(s, bytes), largest + 1) << bytes;
+    }
 }
 
 TEST(Wgmma, ShapesOfN) {

@@ -139,6 +139,7 @@ WF_HD constexpr Verdict<BankReport> bank_conflicts(SharedAccess access, const La
                                                    int64_t start = 0) {
   if (lanes.size() < shape_of(access).lanes)
     return illegal<BankReport>(broken(Rule::access_lanes, shape_of(access).lanes, lanes.size()));
+  if (const Why why = check_bytes(lanes, element_bytes); !why.none()) return illegal<BankReport>(why);
   return bank_conflicts(access, LaneBytes{lanes, swizzle, element_bytes, start});
 }
 

@@ -3,7 +3,7 @@
 // need ceil(n / 32) sectors. The bytes used per sector moved is the access's efficiency.
 #pragma once
 
-#include "warpfold/layout/hardware/verdict.h"
+#include "warpfold/layout/hardware/tile.h"
 
 namespace warpfold::layout::hardware {
 
@@ -54,6 +54,7 @@ WF_HD constexpr Verdict<CoalescingReport> coalescing(int width, const ByteOfLane
 // Lane l asks for the bytes from element lanes(l) on.
 WF_HD constexpr Verdict<CoalescingReport> coalescing(int width, const Layout& lanes, int element_bytes) {
   if (lanes.size() < 32) return illegal<CoalescingReport>(broken(Rule::access_lanes, 32, lanes.size()));
+  if (const Why why = check_bytes(lanes, element_bytes); !why.none()) return illegal<CoalescingReport>(why);
   return coalescing(width, [&](int lane) { return lanes(lane) * element_bytes; });
 }
 

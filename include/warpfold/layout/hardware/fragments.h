@@ -73,12 +73,12 @@ WF_HD constexpr Verdict<Layout> matrix_fragment(int matrices, bool transposed) {
 
 // Which row of which matrix lane l addresses, as the index of that row's first element in the tile above:
 // (8,j):(1,64).
-WF_HD constexpr Layout matrix_row_lanes(int matrices) { return make_layout(ints(8, matrices), ints(1, 64)); }
+WF_HD constexpr Layout matrix_row_lanes(int matrices) { return *make_layout(ints(8, matrices), ints(1, 64)); }
 
 // The lanes' rows when the four matrices of an x4 are the quarters of a 16 x 16 tile of 16-bit elements,
 // upper left, lower left, upper right, lower right, so that the registers are a 16 x 16 piece of an A operand
 // or of an accumulator: lane l addresses row l % 16, column 8 (l / 16), index (16,2):(1,128).
-WF_HD constexpr Layout quarter_row_lanes() { return make_layout(ints(16, 2), ints(1, 128)); }
+WF_HD constexpr Layout quarter_row_lanes() { return *make_layout(ints(16, 2), ints(1, 128)); }
 // ((4,8),(2,2,2)):((32,1),(16,8,128)): thread, value -> index in the 16 x 16 tile.
 WF_HD constexpr Layout quarter_fragment() {
   return detail::thread_value({{4, 32}, {8, 1}}, {{2, 16}, {2, 8}, {2, 128}});

@@ -20,6 +20,8 @@
 namespace warpfold::layout::hardware {
 
 inline constexpr int max_tile_patterns = 8;
+inline constexpr int64_t max_pattern_lanes = int64_t{1} << 18;  // of all patterns together: bounds the work
+inline constexpr int64_t max_pattern_weight = int64_t{1} << 32;
 
 // One way in which a warp goes over the tile. Mode 0 of `lanes` are the lanes that give addresses, further
 // modes are the instructions, one after the other: (lane, instruction) -> byte offset in the plain tile.
@@ -114,13 +116,19 @@ WF_HD constexpr Verdict<Synthesis> synthesise(int64_t rows, int64_t row_bytes, c
   if (rows < 1 || row_bytes < 1 || rows > (int64_t{1} << 18) / row_bytes)
     return illegal<Synthesis>(broken(Rule::synthesis_size, rows, row_bytes));
   const int64_t bytes = rows * row_bytes;
+  int64_t all_lanes = 0;
   int widest = 2;  // log2 of the widest access
   for (int i = 0; i < count; ++i) {
     const AccessShape shape = shape_of(patterns[i].access);
     const Layout& lanes = patterns[i].lanes;
     if (lanes.size() % shape.lanes != 0)
       return illegal<Synthesis>(broken(Rule::access_lanes, shape.lanes, lanes.size()));
-    if (lanes.lowest() < 0 || lanes.highest() + shape.bytes > bytes)
+    if (lanes.size() > max_pattern_lanes - all_lanes)
+      return illegal<Synthesis>(broken(Rule::synthesis_lanes, i, lanes.size(), max_pattern_lanes));
+    all_lanes += lanes.size();
+    if (patterns[i].weight < 0 || patterns[i].weight > max_pattern_weight)
+      return illegal<Synthesis>(broken(Rule::synthesis_weight, i, patterns[i].weight, max_pattern_weight));
+    if (lanes.lowest() < 0 || lanes.highest() > bytes - shape.bytes)
       return illegal<Synthesis>(broken(Rule::synthesis_outside, i,
                                        lanes.lowest() < 0 ? lanes.lowest() : lanes.highest(), shape.bytes,
                                        bytes));

@@ -13,6 +13,7 @@ enum class Rule : uint8_t {
   access_negative,
   access_lanes,
   access_width,
+  bytes_overflow,
   // Tensor maps
   tma_rank,
   tma_element,
@@ -40,6 +41,9 @@ enum class Rule : uint8_t {
   wgmma_modes,
   wgmma_mn,
   wgmma_k,
+  wgmma_rows,
+  wgmma_part,
+  wgmma_bytes,
   wgmma_shape,
   wgmma_pattern,
   wgmma_unit,
@@ -51,6 +55,8 @@ enum class Rule : uint8_t {
   synthesis_size,
   synthesis_patterns,
   synthesis_outside,
+  synthesis_lanes,
+  synthesis_weight,
   too_many_modes,
 };
 
@@ -94,6 +100,10 @@ constexpr Text sentence(const Why& why) {
       break;
     case Rule::access_width:
       t << "an access is 1, 2, 4, 8 or 16 bytes wide, not " << n[0];
+      break;
+    case Rule::bytes_overflow:
+      t << "overflow: offsets from " << n[0] << " to " << n[1] << " in elements of " << n[2]
+        << " bytes do not fit 64 bits";
       break;
     case Rule::tma_rank:
       t << "the tensor map needs " << n[0] << " dimensions; it has 1 to 5";
@@ -177,8 +187,22 @@ constexpr Text sentence(const Why& why) {
       t << "the MN extent is " << n[0] << ", which is no multiple of " << n[1];
       break;
     case Rule::wgmma_k:
-      t << "the K extent is " << n[0] << " elements; one wgmma takes " << n[1]
-        << ", and the extent is a multiple";
+      t << "the K extent is " << n[0] << " elements; one wgmma takes " << n[2];
+      if (n[1] == n[2])
+        t << ", and the extent is a multiple";
+      else
+        t << ", one row of the swizzle has " << n[1] << ", and the extent is a multiple of both";
+      break;
+    case Rule::wgmma_rows:
+      t << "one wgmma reads a block of 8 to 256 rows, a multiple of 8, not " << n[0];
+      if (n[1] != 0) t << "; give the rows of a block, such as 64";
+      break;
+    case Rule::wgmma_part:
+      t << "a part of " << n[1] << " from " << n[0] << " on lies outside the " << n[2] << " of the tile";
+      break;
+    case Rule::wgmma_bytes:
+      t << "a tile of " << n[0] << " x " << n[1]
+        << " elements has more than the 262144 bytes that descriptors reach";
       break;
     case Rule::wgmma_shape:
       t << "wgmma has no shape with N = " << n[0] << " for this type; N is a multiple of " << n[1]
@@ -215,6 +239,13 @@ constexpr Text sentence(const Why& why) {
     case Rule::synthesis_outside:
       t << "pattern " << n[0] << " accesses " << n[2] << " bytes at byte " << n[1] << ", outside the tile of "
         << n[3] << " bytes";
+      break;
+    case Rule::synthesis_lanes:
+      t << "pattern " << n[0] << " has " << n[1] << " lanes; all patterns together have at most " << n[2]
+        << ", and one that occurs often is given a weight";
+      break;
+    case Rule::synthesis_weight:
+      t << "pattern " << n[0] << " has weight " << n[1] << "; allowed are 0 to " << n[2];
       break;
     case Rule::too_many_modes:
       t << "the layout would need more than " << n[0] << " modes";

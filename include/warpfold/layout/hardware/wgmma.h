@@ -28,6 +28,9 @@ WF_HD constexpr bool wgmma_has_n(int64_t n, bool integers) {
   return !integers || n <= 24 || n % 16 == 0;
 }
 
+// Bytes that the fields of a descriptor reach.
+inline constexpr int64_t shared_window = int64_t{1} << 18;
+
 struct WgmmaDescriptor {
   uint64_t bits = 0;
   SwizzleMode mode = SwizzleMode::none;
@@ -72,15 +75,17 @@ struct DescriptorMode {
   }
 };
 
-// Does mode `m` of the tile follow `d` on [begin, begin + extent)? Reads d.far off the tile unless it is
-// known.
-WF_HD constexpr Why follows(const SharedTile& tile, int m, int64_t begin, int64_t extent, DescriptorMode& d) {
+// Does mode `m` of the tile follow `d` on [begin, begin + extent)? Reads d.far off the tile, which is the
+// stride (1) or the leading (0) byte offset.
+WF_HD constexpr Why follows(const SharedTile& tile, int m, int64_t begin, int64_t extent, int which,
+                            DescriptorMode& d) {
   const Layout mode = tile.layout.mode(m);
   const int64_t origin = mode(begin);
   const int64_t period = d.block * d.group;
   if (extent > period && !d.far_used) {
     d.far = (mode(begin + period) - origin) * tile.element_bytes;
     d.far_used = true;
+    if (d.far < 0 || d.far >= shared_window) return broken(Rule::wgmma_stride, which, d.far);
   }
   for (int64_t x = 1; x < extent; ++x) {
     const int64_t have = (mode(begin + x) - origin) * tile.element_bytes, want = d(x, tile.element_bytes);
@@ -114,8 +119,7 @@ WF_HD constexpr DescriptorModes descriptor_modes(Major major, SwizzleMode mode, 
 }
 
 WF_HD constexpr Why descriptor_stride(int which, int64_t bytes) {
-  if (bytes % 16 != 0 || bytes < 0 || bytes >= int64_t{1} << 18)
-    return broken(Rule::wgmma_stride, which, bytes);
+  if (bytes % 16 != 0 || bytes < 0 || bytes >= shared_window) return broken(Rule::wgmma_stride, which, bytes);
   return {};
 }
 
@@ -133,7 +137,10 @@ WF_HD constexpr Verdict<SharedTile> canonical_tile(Major major, SwizzleMode mode
   const int64_t mn_multiple = major == Major::k || e < 8 ? 8 : e;
   const int64_t k_multiple = major == Major::mn || e < step ? step : e;
   if (mn <= 0 || mn % mn_multiple != 0) return illegal<SharedTile>(broken(Rule::wgmma_mn, mn, mn_multiple));
-  if (k <= 0 || k % k_multiple != 0) return illegal<SharedTile>(broken(Rule::wgmma_k, k, k_multiple));
+  if (k <= 0 || k % k_multiple != 0) return illegal<SharedTile>(broken(Rule::wgmma_k, k, k_multiple, step));
+  int64_t elements = 0;
+  if (!checked_mul(mn, k, elements) || elements > int64_largest / element_bytes)
+    return illegal<SharedTile>(broken(Rule::wgmma_bytes, mn, k));
   LayoutBuilder b;
   const auto mode_of_two = [&b](int64_t s0, int64_t d0, int64_t s1, int64_t d1) {
     b.begin();
@@ -176,21 +183,25 @@ WF_HD constexpr Verdict<WgmmaDescriptor> wgmma_descriptor(const SharedTile& tile
   if (tile.layout.rank() != 2) return no(broken(Rule::wgmma_modes, tile.layout.rank()));
   const int64_t step = wgmma_k(tile.element_bytes);
   const Layout mn_mode = tile.layout.mode(0), k_mode = tile.layout.mode(1);
-  if (part.mn <= 0 || part.mn % 8 != 0 || part.mn_begin + part.mn > mn_mode.size())
-    return no(broken(Rule::wgmma_mn, mn_mode.size(), part.mn_begin + part.mn));
-  if (part.k_begin + step > k_mode.size()) return no(broken(Rule::wgmma_k, k_mode.size(), step));
-
-  detail::DescriptorModes modes = detail::descriptor_modes(major, d.mode, tile.element_bytes);
-  for (const int m :
-       {major == Major::k ? 1 : 0, major == Major::k ? 0 : 1}) {  // first the mode of the 16-byte units
-    const Why why = m == 0 ? detail::follows(tile, 0, part.mn_begin, part.mn, modes.mn)
-                           : detail::follows(tile, 1, part.k_begin, step, modes.k);
-    if (why.rule != Rule::none) return no(why);
-  }
+  if (part.mn < 8 || part.mn > 256 || part.mn % 8 != 0) return no(broken(Rule::wgmma_rows, part.mn));
+  if (part.mn_begin < 0 || part.mn_begin > mn_mode.size() - part.mn)
+    return no(broken(Rule::wgmma_part, part.mn_begin, part.mn, mn_mode.size()));
+  if (part.k_begin < 0 || part.k_begin > k_mode.size() - step)
+    return no(broken(Rule::wgmma_part, part.k_begin, step, k_mode.size()));
+  if (const Why why = check_bytes(tile.layout, tile.element_bytes); !why.none()) return no(why);
 
   // K-major: SBO leads from 8 rows to the next. MN-major: swizzled, SBO leads from 8 k to the next; else LBO
   // does.
   const bool mn_is_stride = major == Major::k || d.mode == SwizzleMode::none;
+  detail::DescriptorModes modes = detail::descriptor_modes(major, d.mode, tile.element_bytes);
+  for (const int m :
+       {major == Major::k ? 1 : 0, major == Major::k ? 0 : 1}) {  // first the mode of the 16-byte units
+    const int which = (m == 0) == mn_is_stride ? 1 : 0;
+    const Why why = m == 0 ? detail::follows(tile, 0, part.mn_begin, part.mn, which, modes.mn)
+                           : detail::follows(tile, 1, part.k_begin, step, which, modes.k);
+    if (why.rule != Rule::none) return no(why);
+  }
+
   const detail::DescriptorMode& stride = mn_is_stride ? modes.mn : modes.k;
   const detail::DescriptorMode& leading = mn_is_stride ? modes.k : modes.mn;
   d.stride_bytes = stride.far_used ? stride.far : pattern_bytes(d.mode);
@@ -199,7 +210,7 @@ WF_HD constexpr Verdict<WgmmaDescriptor> wgmma_descriptor(const SharedTile& tile
   if (const Why why = detail::descriptor_stride(1, d.stride_bytes); why.rule != Rule::none) return no(why);
 
   d.start = address + (mn_mode(part.mn_begin) + k_mode(part.k_begin)) * tile.element_bytes;
-  if (d.start % 16 != 0 || d.start < 0 || d.start >= int64_t{1} << 18)
+  if (d.start % 16 != 0 || d.start < 0 || d.start >= shared_window)
     return no(broken(Rule::wgmma_start, d.start));
   if (d.mode != SwizzleMode::none && address % pattern_bytes(d.mode) != 0) {
     if (address % 128 != 0) return no(broken(Rule::wgmma_base_offset, address, 128));
@@ -219,7 +230,8 @@ struct WgmmaOperand {
   constexpr bool operator==(const WgmmaOperand&) const = default;
 };
 
-// Is every block and step of the tile canonical with one LBO and SBO? `mn` = 0 takes all rows as one block.
+// Is every block and step of the tile canonical with one LBO and SBO? `mn` = 0 takes all rows as one block, if one
+// instruction reads as many: M is 64, N at most 256.
 WF_HD constexpr Verdict<WgmmaOperand> wgmma_operand(const SharedTile& tile, Major major, int64_t address,
                                                     int64_t mn = 0) {
   if (tile.layout.rank() != 2) return illegal<WgmmaOperand>(broken(Rule::wgmma_modes, tile.layout.rank()));
@@ -229,9 +241,13 @@ WF_HD constexpr Verdict<WgmmaOperand> wgmma_operand(const SharedTile& tile, Majo
   const int64_t step = wgmma_k(tile.element_bytes);
   WgmmaOperand operand;
   operand.mn = mn == 0 ? rows : mn;
-  if (operand.mn % 8 != 0 || rows % operand.mn != 0)
-    return illegal<WgmmaOperand>(broken(Rule::wgmma_mn, rows, operand.mn % 8 != 0 ? 8 : operand.mn));
-  if (columns % step != 0) return illegal<WgmmaOperand>(broken(Rule::wgmma_k, columns, step));
+  if (mn == 0 && rows % 8 != 0) return illegal<WgmmaOperand>(broken(Rule::wgmma_mn, rows, 8));
+  if (operand.mn < 8 || operand.mn > 256 || operand.mn % 8 != 0)
+    return illegal<WgmmaOperand>(broken(Rule::wgmma_rows, operand.mn, mn == 0 ? 1 : 0));
+  if (rows % operand.mn != 0) return illegal<WgmmaOperand>(broken(Rule::wgmma_mn, rows, operand.mn));
+  if (columns % step != 0) return illegal<WgmmaOperand>(broken(Rule::wgmma_k, columns, step, step));
+  if (tile.layout.size() > shared_window / tile.element_bytes)
+    return illegal<WgmmaOperand>(broken(Rule::wgmma_bytes, rows, columns));
   operand.blocks = rows / operand.mn;
   operand.steps = columns / step;
   const Verdict<WgmmaDescriptor> first = wgmma_descriptor(tile, major, address, {0, operand.mn, 0});
