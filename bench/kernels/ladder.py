@@ -13,7 +13,7 @@ import json
 
 import torch
 
-from gemm import Problem, library_product, time_in_turn
+from gemm import Problem, time_in_turn
 
 STEPS = ["naive", "shared", "wgmma", "pipeline", "producer", "two_consumers", "cluster", "ping_pong"]
 SLOW = 2  # of the steps run on the fp32 units
@@ -72,11 +72,11 @@ def check_bound(ladder, number, a, b, d):
 def measure(ladder, type_name, size, seconds):
     number, dtype, out, limit = TYPES[type_name]
     check_exact(ladder, number, dtype, out)
-    problem = Problem(*size, dtype, out)
+    problem = Problem(1, *size, type_name)
     check_bound(ladder, number, *problem.sets[0])
     step_runs = [lambda a, b, d, step=step: ladder.run(step, number, a, b, d) for step in range(1, len(STEPS) + 1)]
     slow = time_in_turn(step_runs[:SLOW], problem, seconds, launches=1)
-    fast = time_in_turn([library_product] + step_runs[SLOW:], problem, seconds * (len(STEPS) - SLOW + 1))
+    fast = time_in_turn([problem.peer] + step_runs[SLOW:], problem, seconds * (len(STEPS) - SLOW + 1))
     flops = 2.0 * size[0] * size[1] * size[2]
     tflops = [flops / ms * 1e-9 for ms in slow + fast[1:]]
     peer = flops / fast[0] * 1e-9
