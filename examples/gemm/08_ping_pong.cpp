@@ -31,6 +31,7 @@ struct Config {
   using Out = OutType;
   static constexpr int tile_m = 128, tile_n = 128, tile_k = 128 / int(sizeof(In));  // one swizzle span of K
   static constexpr int stages = 6;
+  static constexpr bool split = false;  // blocks take whole tiles
   static constexpr int cluster = 2, b_share = tile_n / cluster;
   static constexpr int consumers = 2, threads = 128 * (consumers + 1);  // warpgroups; the last one copies
   static constexpr int producer_registers = 24, consumer_registers = 240;
@@ -190,7 +191,7 @@ Status gemm(const Problem<In, Out>& p) {
                  .shared_bytes = C::shared_bytes,
                  .cluster = C::cluster,
                  .stream = p.stream},
-                gemm_kernel<C>, map_a, map_b, map_d, Shape{p.m, p.n, p.k});
+                gemm_kernel<C>, map_a, map_b, map_d, Shape{p.m, p.n, p.k, 1});
 }
 
 }  // namespace ladder::step8

@@ -47,12 +47,12 @@ struct TileWalk {
     }
   }
   WF_ATOM bool done() const { return Config::split ? begin >= last : index >= tiles; }
-  WF_ATOM void advance() {
+  WF_ATOM void advance(int by = 1) {  // tiles; split: one
     if constexpr (Config::split) {
       begin += last_step() - first_step();
       ++index;
     } else {
-      index += hopper::grid_blocks() / Config::cluster;
+      index += by * (hopper::grid_blocks() / Config::cluster);
     }
   }
 
