@@ -99,6 +99,13 @@ def time_in_turn(runs, problem, seconds, launches=None):
     return [statistics.median(t) for t in times]
 
 
+def save(path, results):
+    about = {"device": torch.cuda.get_device_name(), "torch": torch.__version__, "cuda": torch.version.cuda,
+             "date": datetime.date.today().isoformat(), "data": "random normal", "results": results}
+    with open(path, "w") as f:
+        json.dump(about, f, indent=1)
+
+
 def main():
     p = argparse.ArgumentParser(description=__doc__)
     p.add_argument("library")
@@ -151,10 +158,7 @@ def main():
             del problem, calls, some, runs
             torch.cuda.empty_cache()
     if o.json:
-        about = {"device": torch.cuda.get_device_name(), "torch": torch.__version__, "cuda": torch.version.cuda,
-                 "date": datetime.date.today().isoformat(), "data": "random normal", "results": results}
-        with open(o.json, "w") as f:
-            json.dump(about, f, indent=1)
+        save(o.json, results)
 
 
 if __name__ == "__main__":

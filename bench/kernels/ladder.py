@@ -8,12 +8,10 @@ H100 PCIe at 4096 cubed, in tf32, and in fp16 beside bf16.
 """
 import argparse
 import ctypes
-import datetime
-import json
 
 import torch
 
-from gemm import Problem, time_in_turn
+from gemm import Problem, save, time_in_turn
 
 STEPS = ["naive", "shared", "wgmma", "pipeline", "producer", "two_consumers", "cluster", "ping_pong"]
 SLOW = 2  # of the steps run on the fp32 units
@@ -124,10 +122,7 @@ def main():
             except RuntimeError as e:
                 p.exit(1, f"error: {type_name}, {size}: {e}\n")
     if o.json:
-        about = {"device": torch.cuda.get_device_name(), "torch": torch.__version__, "cuda": torch.version.cuda,
-                 "date": datetime.date.today().isoformat(), "data": "random normal", "results": results}
-        with open(o.json, "w") as f:
-            json.dump(about, f, indent=1)
+        save(o.json, results)
 
 
 if __name__ == "__main__":

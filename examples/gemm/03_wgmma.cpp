@@ -63,17 +63,9 @@ gemm_kernel(WF_PARAM TensorMap map_a, WF_PARAM TensorMap map_b, typename C::Out*
     wgmma_wait<0>();
     block_sync();  // all four warps have read the tiles: the next ones may come
   }
-  // Register i lies as far from the thread's first element as thread 0's register i from the tile's.
-  typename C::Out* first =
-      d + int64_t(row + accumulator_row(thread_id(), 0)) * n + column + accumulator_column(thread_id(), 0);
+  typename C::Out* corner = d + int64_t(row) * n + column;
   WF_UNROLL
-  for (int r = 0; r < C::row_blocks; ++r) {
-    keep_in_registers(sums[r]);  // no instruction: the compiler may not read them before the wait
-    WF_UNROLL
-    for (int i = 0; i < Product::accumulators; i += 2)
-      store_pair(first + int64_t(r * 64 + accumulator_row(0, i)) * n + accumulator_column(0, i), sums[r][i],
-                 sums[r][i + 1]);
-  }
+  for (int r = 0; r < C::row_blocks; ++r) store_rows(sums[r], corner + int64_t(r * 64) * n, n);
 }
 
 template <class In, class Out>

@@ -73,16 +73,9 @@ gemm_kernel(WF_PARAM TensorMap map_a, WF_PARAM TensorMap map_b, typename C::Out*
     ring.advance();
   }
   wgmma_wait<0>();
-  typename C::Out* first =
-      d + int64_t(row + accumulator_row(thread_id(), 0)) * n + column + accumulator_column(thread_id(), 0);
+  typename C::Out* corner = d + int64_t(row) * n + column;
   WF_UNROLL
-  for (int r = 0; r < C::row_blocks; ++r) {
-    keep_in_registers(sums[r]);
-    WF_UNROLL
-    for (int i = 0; i < Product::accumulators; i += 2)
-      store_pair(first + int64_t(r * 64 + accumulator_row(0, i)) * n + accumulator_column(0, i), sums[r][i],
-                 sums[r][i + 1]);
-  }
+  for (int r = 0; r < C::row_blocks; ++r) store_rows(sums[r], corner + int64_t(r * 64) * n, n);
 }
 
 template <class In, class Out>

@@ -73,16 +73,8 @@ WF_ATOM void consume(Stages<C> stages, typename C::Out* corner, int n, int k) {
     ring.advance();
   }
   wgmma_wait<0>();  // nobody waits for the last stages: they need not be given back
-  typename C::Out* first =
-      corner + int64_t(accumulator_row(thread_id(), 0)) * n + accumulator_column(thread_id(), 0);
   WF_UNROLL
-  for (int r = 0; r < C::row_blocks; ++r) {
-    keep_in_registers(sums[r]);
-    WF_UNROLL
-    for (int i = 0; i < Product::accumulators; i += 2)
-      store_pair(first + int64_t(r * 64 + accumulator_row(0, i)) * n + accumulator_column(0, i), sums[r][i],
-                 sums[r][i + 1]);
-  }
+  for (int r = 0; r < C::row_blocks; ++r) store_rows(sums[r], corner + int64_t(r * 64) * n, n);
 }
 
 template <class C>

@@ -79,12 +79,7 @@ WF_ATOM void consume(Stages<C> stages, int first_row, typename C::Out* corner, i
     ring.advance();
   }
   wgmma_wait<0>();
-  keep_in_registers(sums);
-  const int t = thread_id() % 128;
-  typename C::Out* first = corner + int64_t(accumulator_row(t, 0)) * n + accumulator_column(t, 0);
-  WF_UNROLL
-  for (int i = 0; i < Product::accumulators; i += 2)
-    store_pair(first + int64_t(accumulator_row(0, i)) * n + accumulator_column(0, i), sums[i], sums[i + 1]);
+  store_rows(sums, corner, n);
 }
 
 template <class C>

@@ -92,6 +92,18 @@ WF_ATOM void store_pair(Out* at, float x, float y) {
   store_global(reinterpret_cast<std::remove_const_t<decltype(pair)>*>(at), pair);
 }
 
+// Stores 64 rows of sums, complete and still in registers, to the rows of D (.., n) that begin at `corner`.
+// Register i lies as far from the thread's first element as thread 0's register i from the corner.
+template <class Out, int kRegisters>
+WF_ATOM void store_rows(float (&sums)[kRegisters], Out* corner, int n) {
+  keep_in_registers(sums);  // no instruction: the compiler may not read them before the wait
+  const int t = thread_id() % 128;
+  Out* first = corner + int64_t(accumulator_row(t, 0)) * n + accumulator_column(t, 0);
+  WF_UNROLL
+  for (int i = 0; i < kRegisters; i += 2)
+    store_pair(first + int64_t(accumulator_row(0, i)) * n + accumulator_column(0, i), sums[i], sums[i + 1]);
+}
+
 // ---- Numbers on the host
 template <class T>
 T from_float(float x) {

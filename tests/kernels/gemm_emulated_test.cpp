@@ -73,24 +73,6 @@ template <class T>
 bool same(T a, T b) {
   return std::memcmp(&a, &b, sizeof(T)) == 0 || (to_double(a) == 0 && to_double(b) == 0);  // the sign of zero
 }
-template <class T>
-constexpr DType dtype() {
-  if constexpr (std::is_same_v<T, bf16>)
-    return DType::kBF16;
-  else if constexpr (std::is_same_v<T, f16>)
-    return DType::kF16;
-  else if constexpr (std::is_same_v<T, hopper::e4m3>)
-    return DType::kF8E4M3;
-  else if constexpr (std::is_same_v<T, hopper::e5m2>)
-    return DType::kF8E5M2;
-  else if constexpr (std::is_same_v<T, int8_t>)
-    return DType::kI8;
-  else if constexpr (std::is_same_v<T, int32_t>)
-    return DType::kI32;
-  else
-    return DType::kF32;
-}
-
 // Matrices (batches, rows, width), rows on multiples of 16 bytes, padding, a guard row before and a tile's rows
 // behind, all poison; column-major: (batches, width, rows) in memory.
 template <class T>
@@ -171,12 +153,12 @@ std::string check(const Case& c, uint64_t seed, double& ms) {
   for (float& x : column) x = power();
   for (float& x : bias) x = c.scaled ? float(rng(9)) - 4 : 0;
   for (float& x : row_bias) x = c.scaled ? float(rng(9)) - 4 : 0;
-  std::vector<char> space(size_t(flag_bytes) + size_t(c.blocks * Config::slot_bytes) + 128, '\x5A');
+  std::vector<char> space(size_t(flag_bytes) + size_t(c.blocks * slot_bytes<Config>) + 128, '\x5A');
   hopper::emulator::options().seed = seed;
   Problem p;
-  p.type = dtype<In>();
-  p.b_type = dtype<Weight>();
-  p.output_type = dtype<Out>();
+  p.type = dtype_of<In>();
+  p.b_type = dtype_of<Weight>();
+  p.output_type = dtype_of<Out>();
   p.m = c.m;
   p.n = c.n;
   p.k = c.k;

@@ -5,13 +5,10 @@ Usage: ladder_mutants.py --library libwarpfold_hopper.a [--subset] [--only text]
 Prints what the emulator says of each. A change that survives is a failure, and so is one that no longer compiles or
 whose text is not in the source. --subset runs every eighth.
 """
-import argparse
-import concurrent.futures
-import os
 import pathlib
-import subprocess
-import sys
 import tempfile
+
+from planted_bugs import check, compile_and_run, parser
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples" / "gemm"
@@ -66,15 +63,10 @@ def outcome(mutant, options):
     with tempfile.TemporaryDirectory() as folder:
         changed, program = pathlib.Path(folder, "changed.cpp"), str(pathlib.Path(folder, "changed"))
         changed.write_text(source.replace(old, new))
-        compiled = subprocess.run([options.compiler, "-std=c++20", "-O1", "-w", f"-I{EXAMPLES}", f"-I{ROOT}/include",
-                                   str(changed), options.library, "-lboost_context", "-o", program],
-                                  capture_output=True, text=True)
-        if compiled.returncode != 0:
-            return "does not compile: " + compiled.stderr[:300]
-        try:
-            run = subprocess.run([program], capture_output=True, text=True, timeout=300)
-        except subprocess.TimeoutExpired:
-            return "does not end"
+        run = compile_and_run([options.compiler, "-std=c++20", "-O1", "-w", f"-I{EXAMPLES}", f"-I{ROOT}/include",
+                               str(changed), options.library, "-lboost_context", "-o", program], program)
+    if isinstance(run, str):
+        return run
     if run.returncode == 0:
         return "SURVIVES"
     if run.returncode != 1:
@@ -84,20 +76,9 @@ def outcome(mutant, options):
 
 
 def main():
-    p = argparse.ArgumentParser()
-    p.add_argument("--compiler", default="c++")
+    p = parser()
     p.add_argument("--library", required=True)
-    p.add_argument("--subset", action="store_true")
-    p.add_argument("--only", default="")
-    options = p.parse_args()
-    mutants = [m for m in MUTANTS if options.only in m[0] + m[1]][::8 if options.subset else 1]
-    wrong = 0
-    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        for mutant, said in zip(mutants, pool.map(lambda m: outcome(m, options), mutants)):
-            wrong += not said.startswith("caught")
-            print(f"{mutant[0]}: {mutant[1]}\n    {said}", flush=True)
-    print(f"{len(mutants) - wrong} of {len(mutants)} caught")
-    sys.exit(wrong != 0)
+    check(MUTANTS, p.parse_args(), 8, lambda m: f"{m[0]}: {m[1]}", outcome)
 
 
 main()

@@ -5,13 +5,10 @@ Usage: mutants.py --test gemm_emulated_test.cpp --libraries a.a b.a ... [--subse
 Each mutant is compiled with the changed header in front of the include path. A mutant that survives is a failure, and so
 is one that no longer compiles or whose text is not in the source. --subset runs every fourth.
 """
-import argparse
-import concurrent.futures
-import os
 import pathlib
-import subprocess
-import sys
 import tempfile
+
+from planted_bugs import check, compile_and_run, parser
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 GEMM = "warpfold/kernels/gemm/"
@@ -136,17 +133,12 @@ def outcome(mutant, options):
         changed.parent.mkdir(parents=True)
         changed.write_text(source.replace(old, new))
         program = str(pathlib.Path(folder, "test"))
-        compile_ = subprocess.run(
+        run = compile_and_run(
             [options.compiler, "-std=c++20", "-O1", "-w", f"-I{folder}", f"-I{ROOT}/include", options.test,
              *options.libraries, "-lgtest", "-lgtest_main", "-lboost_context", "-lpthread", "-o", program],
-            capture_output=True, text=True)
-        if compile_.returncode != 0:
-            return "does not compile: " + compile_.stderr[:300]
-        try:
-            run = subprocess.run([program], env=dict(os.environ, WF_SEEDS=str(options.seeds)), capture_output=True,
-                                 text=True, timeout=300)
-        except subprocess.TimeoutExpired:
-            return "the test does not end"
+            program, {"WF_SEEDS": str(options.seeds)})
+    if isinstance(run, str):
+        return run
     if run.returncode == 0:
         return "SURVIVES"
     said = [line for line in run.stdout.splitlines() if "Which is:" in line]
@@ -154,22 +146,11 @@ def outcome(mutant, options):
 
 
 def main():
-    p = argparse.ArgumentParser()
-    p.add_argument("--compiler", default="c++")
+    p = parser()
     p.add_argument("--test", required=True)
     p.add_argument("--libraries", nargs="+", required=True)
-    p.add_argument("--subset", action="store_true")
     p.add_argument("--seeds", type=int, default=6)
-    p.add_argument("--only", default="")
-    options = p.parse_args()
-    mutants = [m for m in MUTANTS if options.only in m[0]][::4 if options.subset else 1]
-    wrong = 0
-    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        for mutant, said in zip(mutants, pool.map(lambda m: outcome(m, options), mutants)):
-            wrong += not said.startswith("caught")
-            print(f"{mutant[0]}\n    {said}", flush=True)
-    print(f"{len(mutants) - wrong} of {len(mutants)} mutants caught")
-    sys.exit(wrong != 0)
+    check(MUTANTS, p.parse_args(), 4, lambda m: m[0], outcome)
 
 
 main()

@@ -73,7 +73,7 @@ std::string results(DType a, DType b) {
 }
 
 Status check_kind(const Problem& p) {
-  const DType b = p.b_type.value_or(p.type);
+  const DType b = b_type(p);
   const std::string pair(b == p.type ? std::string(info(p.type).name)
                                      : std::string(info(p.type).name) + " by " + std::string(info(b).name));
   const std::string possible = results(p.type, b);
@@ -118,7 +118,7 @@ Status check_vector(const char* name, const float* data) {
 
 Problem normalised(Problem p) {
   if (!p.d_column_major) return p;
-  const DType b = p.b_type.value_or(p.type);
+  const DType b = b_type(p);
   p.b_type = p.type;
   p.type = b;
   std::swap(p.a, p.b);
@@ -132,7 +132,7 @@ Problem normalised(Problem p) {
 }
 
 Kind kind_of(const Problem& p) {
-  Kind k{p.type, p.b_type.value_or(p.type), p.output_type, p.a.column_major, p.b.column_major, Fusion::none};
+  Kind k{p.type, b_type(p), p.output_type, p.a.column_major, p.b.column_major, Fusion::none};
   if (p.gate != Gate::none) k.fusion = Fusion::gated;
   else if (p.activation != Activation::none) k.fusion = Fusion::full;
   else if (p.row_scale != nullptr || p.column_scale != nullptr || p.bias != nullptr || p.row_bias != nullptr)
@@ -162,12 +162,10 @@ Status can_run(const Problem& p) {
   WF_CHECK(check_size("batches", p.batches));
   WF_CHECK(check_kind(p));
   if (is_empty(p)) return {};
-  const DType b_type = p.b_type.value_or(p.type);
-  const int64_t b_rows = p.gate == Gate::none ? p.n : 2 * p.n;
-  WF_CHECK(check_size("rows of B", b_rows));
+  WF_CHECK(check_size("rows of B", rows_of_b(p)));
   if (p.alpha != 0 && p.k > 0) {
     WF_CHECK(check_matrix('A', p.type, p.a, p.m, p.k, p.batches));
-    WF_CHECK(check_matrix('B', b_type, p.b, b_rows, p.k, p.batches));
+    WF_CHECK(check_matrix('B', b_type(p), p.b, rows_of_b(p), p.k, p.batches));
   }
   const Operand d{p.d, p.d_stride, p.d_batch_stride, p.d_column_major};
   if (p.beta != 0) {
@@ -182,7 +180,7 @@ Status can_run(const Problem& p) {
   WF_CHECK(check_vector("column_scale", p.column_scale));
   WF_CHECK(check_vector("bias", p.bias));
   WF_CHECK(check_vector("row_bias", p.row_bias));
-  const int64_t per_batch = ((p.m + 63) / 64) * ((b_rows + 15) / 16);
+  const int64_t per_batch = ((p.m + 63) / 64) * ((rows_of_b(p) + 15) / 16);
   if (per_batch > (int64_t{1} << 30) / p.batches)
     return unsupported(fmt::format("gemm: M x N = {} x {}{} has too many tiles", p.m, p.n,
                                    p.batches > 1 ? fmt::format(", {} times,", p.batches) : ""));

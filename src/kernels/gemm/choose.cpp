@@ -38,8 +38,7 @@ struct Grid {
 
 template <class Tile>
 Grid grid_of(const Problem& p, int multiprocessors) {
-  const int64_t n = p.gate == Gate::none ? p.n : 2 * p.n;
-  const int64_t m = Tile::swapped ? n : p.m, across = Tile::swapped ? p.m : n;
+  const int64_t m = Tile::swapped ? rows_of_b(p) : p.m, across = Tile::swapped ? p.m : rows_of_b(p);
   const int64_t tile_k = 128 / info(p.type).block_bytes;
   Grid g;
   g.rows = over(m, Tile::tile_m * Tile::cluster) * p.batches;
@@ -59,25 +58,23 @@ double cycles_of(const Problem& p, const Grid& g) {
   const double products = double(Tile::tile_m) * Tile::tile_n * tile_k / rate;
   const double from_l2 = (Tile::tile_m + double(Tile::tile_n) / Tile::cluster) * 128 / l2_bytes;
   // What is read from memory once, spread over all steps of all blocks.
-  const double rows_of_b = double(p.gate == Gate::none ? p.n : 2 * p.n);
   const double matrices = (double(p.m) * (p.a.batch_stride != 0 ? double(p.batches) : 1) +
-                           rows_of_b * (p.b.batch_stride != 0 ? double(p.batches) : 1)) *
+                           double(rows_of_b(p)) * (p.b.batch_stride != 0 ? double(p.batches) : 1)) *
                           double(p.k) * element;
-  const double working = double(g.blocks);
-  const double from_memory = matrices / (double(g.tiles() * Tile::cluster * g.steps)) * working / memory_bytes;
+  const double from_memory = matrices / (double(g.tiles() * Tile::cluster * g.steps)) * double(g.blocks) / memory_bytes;
   const double step = std::max({products, from_l2, from_memory});
   const double out = double(Tile::tile_m) * Tile::tile_n * double(info(p.output_type).block_bytes) / 48;
   if (!Tile::split) return ends + out + double(over(g.tiles() * Tile::cluster, g.blocks) * g.steps) * step;
   const double share = double(over(g.tiles() * g.steps, g.blocks));
   const double partial_tiles =  // that the block with the most of them adds, one after the other
       g.tiles() * g.steps % g.blocks == 0 && int64_t(share) % g.steps == 0 ? 0 : std::ceil(double(g.steps) / share);
-  const double exchange = exchange_latency + Tile::tile_m * Tile::tile_n * 4 / exchange_bytes;
+  const double exchange = exchange_latency + slot_bytes<Tile> / exchange_bytes;
   return ends + out + share * step + partial_tiles * exchange;
 }
 
 template <class Tile>
 int64_t workspace_of(const Grid& g) {
-  return Tile::split ? flag_bytes + g.blocks * Tile::tile_m * Tile::tile_n * 4 : 0;
+  return Tile::split ? flag_bytes + g.blocks * slot_bytes<Tile> : 0;
 }
 
 Plan plan_with(TileId id, const Problem& p, int multiprocessors) {
@@ -100,13 +97,11 @@ bool fits(TileId id, const Problem& p) {
 
 }  // namespace
 
-Result<Plan> plan(const Problem& problem, int multiprocessors, std::optional<TileId> tile, int64_t workspace_limit) {
-  WF_CHECK(can_run(problem));
+Result<Plan> choose(const Problem& p, int multiprocessors, std::optional<TileId> tile, int64_t workspace_limit) {
   if (multiprocessors < 2)
     return fail(ErrorCode::kInvalidArgument,
                 fmt::format("gemm: {} multiprocessors, at least 2 are needed", multiprocessors));
-  if (is_empty(problem)) return Plan{};
-  const Problem p = normalised(problem);
+  if (is_empty(p)) return Plan{};
   const Kind kind = kind_of(p);
   std::optional<Plan> best;
   for (const TileId id : all_tiles) {
@@ -122,6 +117,11 @@ Result<Plan> plan(const Problem& problem, int multiprocessors, std::optional<Til
                 fmt::format("gemm: tile {} is not compiled for this product",
                             with_tile(*tile, [](auto t) { return t.name; })));
   return *best;
+}
+
+Result<Plan> plan(const Problem& problem, int multiprocessors, std::optional<TileId> tile, int64_t workspace_limit) {
+  WF_CHECK(can_run(problem));
+  return choose(normalised(problem), multiprocessors, tile, workspace_limit);
 }
 
 }  // namespace warpfold::kernels::gemm

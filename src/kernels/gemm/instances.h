@@ -1,8 +1,6 @@
 // The compiled configurations. A .cu file makes the instances of a few kinds: every tile that tiles_of() names.
 #pragma once
 
-#include <span>
-#include <tuple>
 #include <vector>
 
 #include "warpfold/kernels/gemm/launch.h"
@@ -15,17 +13,6 @@ struct Instance {
   Status (*launch)(const Problem&, int blocks, void* stream);
 };
 
-template <class T>
-constexpr DType dtype_of() {
-  if constexpr (std::is_same_v<T, hopper::bf16>) return DType::kBF16;
-  else if constexpr (std::is_same_v<T, hopper::f16>) return DType::kF16;
-  else if constexpr (std::is_same_v<T, hopper::e4m3>) return DType::kF8E4M3;
-  else if constexpr (std::is_same_v<T, hopper::e5m2>) return DType::kF8E5M2;
-  else if constexpr (std::is_same_v<T, int8_t>) return DType::kI8;
-  else if constexpr (std::is_same_v<T, int32_t>) return DType::kI32;
-  else return DType::kF32;  // float, and tf32 as an operand
-}
-
 // The kernels of one kind. Majors are those of the caller's A and B.
 template <class A, class B, class Output, Fusion kFusion = Fusion::none, hopper::Major kMajorA = hopper::Major::k,
           hopper::Major kMajorB = hopper::Major::k>
@@ -34,23 +21,15 @@ std::vector<Instance> instances() {
                       kMajorB == hopper::Major::mn, kFusion};
   constexpr uint32_t tiles = tiles_of(kind);
   std::vector<Instance> all;
-  const auto add = [&]<class Tile>(Tile) {
-    if constexpr ((tiles >> int(Tile::id) & 1) != 0) {
-      if constexpr (Tile::swapped)
-        all.push_back({kind, Tile::id, &launch<Config<B, A, Output, Tile, kFusion, kMajorB, kMajorA>>});
-      else
-        all.push_back({kind, Tile::id, &launch<Config<A, B, Output, Tile, kFusion, kMajorA, kMajorB>>});
-    }
-  };
-  add(Tile128x128{});
-  add(Tile128x128Cluster2{});
-  add(Tile128x192{});
-  add(Tile64x256Cluster2{});
-  add(Tile64x64{});
-  add(Tile64x64Split{});
-  add(TileSwapped16{});
-  add(TileSwapped32{});
-  add(TilePromoted{});
+  for (const TileId id : all_tiles)
+    with_tile(id, [&]<class Tile>(Tile) {
+      if constexpr ((tiles >> int(Tile::id) & 1) != 0) {
+        if constexpr (Tile::swapped)
+          all.push_back({kind, Tile::id, &launch<Config<B, A, Output, Tile, kFusion, kMajorB, kMajorA>>});
+        else
+          all.push_back({kind, Tile::id, &launch<Config<A, B, Output, Tile, kFusion, kMajorA, kMajorB>>});
+      }
+    });
   return all;
 }
 

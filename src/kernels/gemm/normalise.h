@@ -14,6 +14,9 @@ Kind kind_of(const Problem& p);
 // Nothing to do.
 bool is_empty(const Problem& p);
 
+// plan() for a problem that is normalised and that can_run accepts.
+Result<Plan> choose(const Problem& p, int multiprocessors, std::optional<TileId> tile, int64_t workspace_limit);
+
 // Can the plan be launched with the problem's workspace?
 Status check_plan(const Problem& p, const Plan& plan);
 

@@ -32,6 +32,14 @@ Result<int> multiprocessors() {
   return count;
 }
 
+// A normalised problem with a plan that check_plan accepts.
+Status launch_planned(const Problem& p, const Plan& chosen, void* stream) {
+  const Kind kind = kind_of(p);
+  for (const Instance& i : all_instances())
+    if (i.tile == chosen.tile && i.kind == kind) return i.launch(p, chosen.blocks, stream);
+  return fail(ErrorCode::kUnsupported, "gemm: the plan is for another kind of product: its tile is not compiled for this one");
+}
+
 }  // namespace
 
 Status run(const Problem& problem, const Plan& chosen, void* stream) {
@@ -39,19 +47,17 @@ Status run(const Problem& problem, const Plan& chosen, void* stream) {
   if (is_empty(problem)) return {};
   WF_CHECK(check_plan(problem, chosen));
   WF_CHECK(multiprocessors());
-  const Problem p = normalised(problem);
-  const Kind kind = kind_of(p);
-  for (const Instance& i : all_instances())
-    if (i.tile == chosen.tile && i.kind == kind) return i.launch(p, chosen.blocks, stream);
-  return fail(ErrorCode::kUnsupported, "gemm: the plan is for another kind of product: its tile is not compiled for this one");
+  return launch_planned(normalised(problem), chosen, stream);
 }
 
 Status run(const Problem& problem, void* stream, std::optional<TileId> tile) {
   WF_CHECK(can_run(problem));
   if (is_empty(problem)) return {};
   WF_TRY(const int count, multiprocessors());
-  WF_TRY(const Plan chosen, plan(problem, count, tile, problem.workspace_bytes));
-  return run(problem, chosen, stream);
+  const Problem p = normalised(problem);
+  WF_TRY(const Plan chosen, choose(p, count, tile, p.workspace_bytes));
+  WF_CHECK(check_plan(p, chosen));
+  return launch_planned(p, chosen, stream);
 }
 
 }  // namespace warpfold::kernels::gemm

@@ -15,6 +15,25 @@
 
 namespace warpfold::kernels::gemm {
 
+// The name that callers give to an element type of a kernel.
+template <class T>
+constexpr DType dtype_of() {
+  if constexpr (std::is_same_v<T, hopper::bf16>)
+    return DType::kBF16;
+  else if constexpr (std::is_same_v<T, hopper::f16>)
+    return DType::kF16;
+  else if constexpr (std::is_same_v<T, hopper::e4m3>)
+    return DType::kF8E4M3;
+  else if constexpr (std::is_same_v<T, hopper::e5m2>)
+    return DType::kF8E5M2;
+  else if constexpr (std::is_same_v<T, int8_t>)
+    return DType::kI8;
+  else if constexpr (std::is_same_v<T, int32_t>)
+    return DType::kI32;
+  else
+    return DType::kF32;  // float, and tf32 as an operand
+}
+
 // Scale and offset of a column.
 struct Factor {
   float scale, bias;
@@ -79,8 +98,6 @@ struct Config : TileType {
   static constexpr int producer_registers = 24, math_registers = 240;
   static constexpr int accumulators = row_blocks * Product::accumulators;
   static constexpr int sums = accumulators * (TileType::promoted ? 2 : 1);
-
-  static constexpr int slot_bytes = tile_m * tile_n * 4;  // of a partial tile in the workspace
 
   struct Offsets {
     uint32_t a, b, box, factors, full, empty, c_full, end;

@@ -79,7 +79,7 @@ struct Epilogue {
   Output<Element> output;
   const Scaling& scaling;
   Shape shape;
-  int c_batches;    // 0: all batches have the same C
+  int c_batch_step;  // 0: all batches have the same C
   uint32_t shared;  // of the block
   int warpgroup;
   uint32_t c_parity = 0;  // of both buffers: they are filled equally often a tile
@@ -119,7 +119,7 @@ struct Epilogue {
     const int i = box % Config::buffers;
     hopper::mbarrier_arrive_expect_tx(c_full(i), Config::Box::bytes);
     buffer(i).load(map_c, c_full(i), at.row + box_row(box), at.column + box_column(box),
-                   c_batches == 0 ? 0 : at.batch);
+                   at.batch * c_batch_step);
   }
   // Before the products of a tile at (first_row, first_column), so that C and the factors travel meanwhile.
   WF_ATOM void begin(int first_row, int first_column, int batch) {

@@ -45,7 +45,6 @@ template <class Config>
 Status launch(const Problem& p, int blocks, void* stream) {
   using Result = typename Config::Output;
   const bool with_products = p.alpha != 0 && p.k > 0, with_c = p.beta != 0;
-  const int columns = Config::columns_per_output * int(p.n);  // of the product
   const Output<Result> output{static_cast<Result*>(p.d), p.d_stride, p.d_batch_stride, int(p.m), int(p.n)};
   WF_TRY(const hopper::TensorMap d,
          matrix_map<typename Config::Box>(p.d, p.m, std::max(output.tail(), 16 / int(sizeof(Result))),
@@ -54,7 +53,7 @@ Status launch(const Problem& p, int blocks, void* stream) {
   hopper::TensorMap a = d, b = d, c = d;
   const Operand& left = Config::swapped ? p.b : p.a;
   const Operand& right = Config::swapped ? p.a : p.b;
-  const int m = Config::swapped ? int(p.n) : int(p.m), n = Config::swapped ? int(p.m) : columns;
+  const int m = int(Config::swapped ? p.n : p.m), n = int(Config::swapped ? p.m : rows_of_b(p));
   if (with_products) {
     using A = typename Config::ATile;
     using B = typename Config::BTile;

@@ -15,6 +15,10 @@ namespace warpfold::kernels::gemm {
 inline constexpr int64_t flag_bytes = 4096;
 inline constexpr int max_split_blocks = int(flag_bytes) / 4;
 
+// Of a partial tile; of a Tile or a Config.
+template <class Tile>
+inline constexpr int64_t slot_bytes = int64_t{Tile::tile_m} * Tile::tile_n * 4;
+
 inline namespace WF_TARGET {
 
 template <class Config>
@@ -29,7 +33,7 @@ struct Partials {
   WF_ATOM int* flag(int block) const { return reinterpret_cast<int*>(workspace) + block; }
   WF_ATOM Sum* slot(int block) const {
     return reinterpret_cast<Sum*>(workspace + flag_bytes +
-                                  int64_t{block} * Config::slot_bytes) +
+                                  block * slot_bytes<Config>) +
            hopper::thread_id() % 128;
   }
   WF_ATOM bool leader() const { return hopper::thread_id() % 128 == 0; }

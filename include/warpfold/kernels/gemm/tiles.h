@@ -132,6 +132,10 @@ struct Kind {
   constexpr bool operator==(const Kind&) const = default;
 };
 
+constexpr DType b_type(const Problem& p) { return p.b_type.value_or(p.type); }
+// Columns of the product A B^T: a gated one has two for each column of D.
+constexpr int64_t rows_of_b(const Problem& p) { return p.gate == Gate::none ? p.n : 2 * p.n; }
+
 constexpr bool is_fp8(DType t) { return t == DType::kF8E4M3 || t == DType::kF8E5M2; }
 constexpr bool is_16_bit(DType t) { return t == DType::kBF16 || t == DType::kF16; }
 
