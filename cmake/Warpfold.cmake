@@ -51,7 +51,8 @@ function(warpfold_layer name)
   add_library(warpfold::${name} ALIAS warpfold_${name})
 endfunction()
 
-# warpfold_cuda(TARGET): compiles the target's .cu files for Hopper. Serialised WGMMAs and spills are errors.
+# warpfold_cuda(TARGET): compiles the target's .cu files for Hopper. Spills are errors, and so are serialised WGMMAs
+# (scripts/nvcc_checked.sh).
 function(warpfold_cuda target)
   target_compile_options(${target} PRIVATE
     $<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr -gencode=arch=compute_90a,code=sm_90a -Xptxas

@@ -157,7 +157,7 @@ TEST(GemmChecks, Plans) {
   p.a.stride = p.b.stride = p.c.stride = p.d_stride = 8192;
   EXPECT_EQ(plan(p, 132)->blocks, 132);
   EXPECT_EQ(plan(p, 132)->workspace_bytes, 0);
-  EXPECT_EQ(plan(p, 133, TileId::m128_n128_cluster2)->blocks, 132);
+  EXPECT_EQ(plan(p, 133, TileId::m128_n192_cluster2)->blocks, 132);
   p.type = DType::kF8E4M3;
   EXPECT_EQ(plan(p, 132)->tile, TileId::promoted_m128_n192);
   p.fast_accumulation = true;
@@ -169,7 +169,7 @@ TEST(GemmChecks, Plans) {
 TEST(GemmChecks, RunRefusesWhatDoesNotFit) {
   Problem p = good();
   EXPECT_EQ(run(p, Plan{}, nullptr).error().message, "gemm: the plan has 0 blocks; plan() makes one for the problem");
-  Plan split = *plan(p, 132, TileId::m64_n64_split);
+  Plan split = *plan(p, 132, TileId::swapped_n16_split);
   ASSERT_GT(split.workspace_bytes, 0);
   EXPECT_EQ(run(p, split, nullptr).error().message,
             "gemm: workspace is null, " + std::to_string(split.workspace_bytes) + " bytes are needed");

@@ -273,32 +273,32 @@ TEST(GemmEmulated, PingPong) {
   run<Of<bf16, bf16, Tile128x128>>(
       "128x128", {{200, 392, 200, 1}, {129, 300, 1000, 2, 1, -2}, {130, 257, 65, 1, -0.5, 1}}, 20);
 }
-TEST(GemmEmulated, PingPongCluster) {
-  run<Of<f16, f16, Tile128x128Cluster2>>("128x128 cluster 2",
-                                                     {{300, 264, 200, 2}, {257, 390, 72, 4, 2, -0.5}}, 20);
-}
 TEST(GemmEmulated, WidePingPong) {
   run<Of<bf16, bf16, Tile128x192>>("128x192", {{200, 392, 200, 1}, {129, 300, 500, 2, 1, -2}}, 20);
 }
-TEST(GemmEmulated, LongPingPongCluster) {
-  run<Of<bf16, bf16, Tile64x256Cluster2>>("64x256 cluster 2", {{200, 264, 200, 2}, {130, 600, 72, 4, 2, -0.5}}, 20);
-  run<Of<int8_t, int32_t, Tile64x256Cluster2>>("int8 int32 64x256 cluster 2", {{100, 300, 300, 2}}, 20);
+TEST(GemmEmulated, Cooperative) {
+  run<Of<bf16, bf16, Tile128x64>>("128x64", {{200, 136, 200, 2}, {130, 200, 72, 3, 2, -0.5}, {20, 20, 0, 1, 1, 2}}, 20);
+  run<Of<int8_t, int32_t, Tile128x64>>("int8 int32 128x64", {{100, 100, 300, 2}}, 20);
+  run<Of<f16, f16, Tile128x96>>("128x96", {{200, 200, 200, 2}, {130, 103, 72, 2, 2, -0.5}}, 20);
+  run<Of<int8_t, int32_t, Tile128x96>>("int8 int32 128x96", {{100, 200, 300, 2}}, 20);
+}
+TEST(GemmEmulated, CooperativeCluster) {
+  run<Of<f16, f16, Tile128x192Cluster2>>("128x192 cluster 2", {{300, 200, 200, 2}, {257, 390, 72, 4, 2, -0.5}}, 20);
+  run<Of<int8_t, bf16, Tile128x192Cluster2, Fusion::linear>>("int8 bf16 128x192 cluster 2", {{300, 200, 300, 2, 1, 1, true}}, 20);
+  run<Of<bf16, bf16, Tile128x256Cluster2>>("128x256 cluster 2", {{300, 264, 200, 2}, {130, 300, 72, 4, 2, -0.5}}, 20);
 }
 TEST(GemmEmulated, SmallPingPong) {
   run<Of<f16, f16, Tile64x64>>(
       "64x64",
       {{200, 136, 200, 2}, {65, 129, 999, 1, 2, 1}, {1, 1, 1, 2}, {7, 9, 3, 1, 1, 1}, {64, 64, 0, 1}, {70, 80, 100, 2, 0, 1}}, 20);
+  run<Of<bf16, bf16, Tile64x48>>("64x48", {{100, 100, 100, 2}, {65, 103, 130, 1, 2, 1}}, 20);
   // Two bands of the raster and the start of a third.
   run<Of<bf16, bf16, Tile64x64>>("64x64, bands", {{4200, 136, 8, 5}}, 3);
 }
-TEST(GemmEmulated, Split) {
-  run<Of<bf16, bf16, Tile64x64Split>>(
-      "64x64 split", {{130, 260, 600, 5}, {128, 128, 512, 8, 2, 1}, {100, 250, 130, 3, 1, -1}}, 20);
-  run<Of<bf16, float, Tile64x64Split>>("64x64 split, f32", {{90, 150, 640, 3, 1, -2}}, 20);
-}
-TEST(GemmEmulated, Swapped) {
+TEST(GemmEmulated, SwappedSplit) {
+  // Shared by two, by many and by no blocks; parts that are early and late.
   run<Of<bf16, bf16, TileSwapped16>>(
-      "swapped 64x16", {{16, 300, 700, 4}, {3, 261, 1000, 7, 2, -1}, {33, 130, 100, 2}, {1, 5, 64, 1}}, 20);
+      "swapped 64x16", {{16, 300, 700, 4}, {3, 261, 1000, 7, 2, -1}, {33, 130, 100, 2}, {1, 5, 64, 1}, {16, 64, 512, 8}, {20, 500, 130, 3}}, 20);
   run<Of<f16, f16, TileSwapped32>>("swapped 64x32", {{32, 200, 333, 3, 1, 2}, {50, 200, 400, 3, 1, 1, false, 2}}, 20);
   run<Of<bf16, float, TileSwapped32>>("swapped 64x32, f32", {{40, 131, 300, 3, 1, 2}}, 20);
 }
@@ -320,13 +320,15 @@ TEST(GemmEmulated, Fp8) {
   using hopper::e4m3;
   using hopper::e5m2;
   run<Of<e4m3, bf16, Tile128x128, Fusion::linear>>("e4m3 128x128", {{200, 391, 272, 2, 1, 0, true}}, 20);
-  run<Config<e4m3, e5m2, bf16, TilePromoted, Fusion::linear>>("e4m3 by e5m2, promoted", {{300, 200, 400, 4, 1, 1, true}}, 20);
+  run<Config<e4m3, e5m2, bf16, TilePromoted128, Fusion::linear>>(
+      "e4m3 by e5m2, promoted 128x128", {{200, 150, 400, 2, 1, 1, true}, {100, 100, 100, 1}, {30, 30, 1100, 1}, {20, 20, 0, 1, 1, 2}}, 20);
+  run<Config<e4m3, e5m2, bf16, TilePromoted192, Fusion::linear>>("e4m3 by e5m2, promoted 128x192", {{300, 200, 400, 4, 1, 1, true}}, 20);
   run<Config<e4m3, e4m3, bf16, TileSwapped16, Fusion::linear>>("e4m3 swapped", {{17, 150, 300, 3, 0.5, 0, true}}, 20);
 }
 TEST(GemmEmulated, Int8Sums) {
   run<Of<int8_t, int32_t, Tile128x128>>("int8 int32 128x128", {{200, 391, 272, 2}, {1, 3, 5, 1}}, 20);
   run<Of<int8_t, int32_t, Tile128x192>>("int8 int32 128x192", {{130, 258, 130, 1}}, 20);
-  run<Of<int8_t, int32_t, Tile64x64Split>>("int8 int32 64x64 split", {{130, 200, 700, 5}}, 20);
+  run<Of<int8_t, int32_t, TileSwapped32>>("int8 int32 swapped 64x32", {{40, 200, 700, 5}}, 20);
   run<Of<int8_t, int32_t, TileSwapped16>>("int8 int32 swapped", {{20, 131, 400, 3}}, 20);
 }
 TEST(GemmEmulated, Int8Scaled) {

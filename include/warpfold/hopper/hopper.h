@@ -8,14 +8,16 @@
 #if defined(__CUDACC__)
 #define WF_TARGET on_device
 #define WF_ATOM __device__ __forceinline__
-#define WF_KERNEL(threads) __global__ void __launch_bounds__(threads, 1)
+// WF_KERNEL(threads[, blocks]): threads of a block, and blocks that fit a multiprocessor.
+#define WF_KERNEL(...) WF_KERNEL_BOUNDS(__VA_ARGS__, 1)
+#define WF_KERNEL_BOUNDS(threads, blocks, ...) __global__ void __launch_bounds__(threads, blocks)
 #define WF_PARAM const __grid_constant__
 #define WF_UNROLL _Pragma("unroll")
 #include "warpfold/hopper/device/atoms.h"
 #else
 #define WF_TARGET emulated
 #define WF_ATOM inline
-#define WF_KERNEL(threads) void
+#define WF_KERNEL(...) void
 #define WF_PARAM const
 #define WF_UNROLL
 #include "warpfold/hopper/emulator/atoms.h"

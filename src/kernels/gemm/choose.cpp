@@ -23,7 +23,8 @@ namespace {
 
 constexpr double clock_mhz = 1600;
 constexpr double memory_bytes = 4.1e6 / clock_mhz;  // a cycle, from memory to all multiprocessors
-constexpr double l2_bytes = 64;                     // a cycle, from L2 to one multiprocessor
+// A cycle, from L2 to one multiprocessor: where its neighbours read the same tiles at the same time, and where not.
+constexpr double l2_bytes_shared = 64, l2_bytes = 27;
 constexpr double ends = 4500;                       // launch, first stage, last store
 constexpr double exchange_latency = 1800;           // of a partial tile: written, seen, read
 constexpr double exchange_bytes = 20;               // a cycle, of one block
@@ -56,7 +57,9 @@ double cycles_of(const Problem& p, const Grid& g) {
   // WGMMAs reach some 0.92 of their rate; promoted sums wait for each stage.
   const double rate = (Tile::promoted ? 0.78 : 0.92) * 4096 / element;  // multiply-adds a cycle
   const double products = double(Tile::tile_m) * Tile::tile_n * tile_k / rate;
-  const double from_l2 = (Tile::tile_m + double(Tile::tile_n) / Tile::cluster) * 128 / l2_bytes;
+  const double rows = std::min<double>(Tile::tile_m, Tile::swapped ? double(rows_of_b(p)) : double(p.m)) +
+                      std::min<double>(Tile::tile_n, Tile::swapped ? double(p.m) : double(rows_of_b(p))) / Tile::cluster;
+  const double from_l2 = rows * 128 / (Tile::split ? l2_bytes : l2_bytes_shared);
   // What is read from memory once, spread over all steps of all blocks.
   const double matrices = (double(p.m) * (p.a.batch_stride != 0 ? double(p.batches) : 1) +
                            double(rows_of_b(p)) * (p.b.batch_stride != 0 ? double(p.batches) : 1)) *
@@ -106,8 +109,8 @@ Result<Plan> choose(const Problem& p, int multiprocessors, std::optional<TileId>
   std::optional<Plan> best;
   for (const TileId id : all_tiles) {
     if ((tiles_of(kind) >> int(id) & 1) == 0 || !fits(id, p) || (tile && *tile != id)) continue;
-    const bool promoted = id == TileId::promoted_m128_n192;
-    if (!tile && is_fp8(p.type) && promoted == p.fast_accumulation) continue;
+    const bool promoted = with_tile(id, [](auto t) { return t.promoted; });
+    if (is_fp8(p.type) && promoted == p.fast_accumulation) continue;
     const Plan candidate = plan_with(id, p, multiprocessors);
     if (candidate.workspace_bytes > workspace_limit && !tile) continue;
     if (!best || candidate.microseconds < best->microseconds) best = candidate;

@@ -77,7 +77,7 @@ constexpr Chain chain() {
   // the end.
   c.registers_needed = Config::sums + 40;
   c.registers_of_block =
-      128 * (Config::producer_registers + Config::math_warpgroups * Config::math_registers);
+      Config::producer_threads * Config::producer_registers + 128 * Config::math_warpgroups * Config::math_registers;
   // The launch takes the same number of registers for every thread; setmaxnreg then moves them.
   constexpr int by_shared = 228 * 1024 / (Config::shared_bytes + 1024), by_threads = 2048 / Config::threads;
   const int by_registers = 65536 / c.registers_of_block;
@@ -132,9 +132,12 @@ constexpr Chain chain() {
   if (c.registers_needed > c.math_registers)
     registers << "a multiplying thread needs about " << int64_t{c.registers_needed} << " registers and has "
               << int64_t{c.math_registers};
-  else if (c.blocks_per_multiprocessor < 1)
-    registers << "the warpgroups ask for " << int64_t{c.registers_of_block}
+  else if (by_registers < Config::resident)
+    registers << int64_t{Config::resident} << " blocks ask for " << int64_t{Config::resident} * c.registers_of_block
               << " registers; a multiprocessor has 65536";
+  if (by_shared < Config::resident)
+    bytes << int64_t{Config::resident} << " blocks ask for " << int64_t{Config::resident} * (Config::shared_bytes + 1024)
+          << " bytes of shared memory; a multiprocessor has " << 228 * 1024;
   holds(Check::bytes, bytes);
   holds(Check::banks, banks);
   holds(Check::registers, registers);

@@ -60,7 +60,6 @@ struct Config : TileType {
   static constexpr int owners = ping_pong ? 1 : math_warpgroups;  // warpgroups that work on one tile
   static constexpr int warpgroup_m = tile_m / owners;
   static constexpr int row_blocks = warpgroup_m / 64;  // WGMMAs of one warpgroup at each step of K
-  static constexpr int threads = 128 * (1 + math_warpgroups);
   static constexpr int b_share = tile_n / cluster;  // rows of the B tile that each block fetches
 
   using Product = hopper::Wgmma<ElementA, ElementB, tile_n, major_a, major_b>;
@@ -72,11 +71,15 @@ struct Config : TileType {
   static constexpr bool gated = fusion == Fusion::gated;
   static constexpr int columns_per_output = gated ? 2 : 1;
 
-  // A box of D or C: 64 rows of one span; swapped, tile_n of its rows by the 64 columns that a block of rows
-  // of the product becomes.
-  static constexpr int span = 128 / int(sizeof(Output));  // elements
+  // A box of D or C: 64 rows of the widest span that divides the tile; swapped, tile_n of its rows by the 64 columns
+  // that a block of rows of the product becomes.
+  static constexpr int output_bytes = tile_n / columns_per_output * int(sizeof(Output));  // of a row of the tile
+  static constexpr hopper::SwizzleMode box_swizzle = swapped || output_bytes % 128 == 0 ? hopper::SwizzleMode::b128
+                                                     : output_bytes % 64 == 0           ? hopper::SwizzleMode::b64
+                                                                                        : hopper::SwizzleMode::b32;
+  static constexpr int span = int(layout::hardware::span_bytes(box_swizzle)) / int(sizeof(Output));  // elements
   using Box = std::conditional_t<swapped, hopper::TileShape<Output, tile_n, 64>,
-                                 hopper::TileShape<Output, 64, span>>;
+                                 hopper::TileShape<Output, 64, span, hopper::Major::k, box_swizzle>>;
   static constexpr int boxes_across = swapped ? 1 : tile_n / columns_per_output / span;
   static constexpr int boxes = row_blocks * boxes_across;  // of one warpgroup and tile
   static constexpr int buffers = boxes % 2 == 0 ? 2 : boxes;
@@ -95,9 +98,14 @@ struct Config : TileType {
   static constexpr int empty_arrivals = 4 * owners * cluster;
 
   // Registers of a thread; the sum over the warpgroups fits the 64 Ki of a multiprocessor.
-  static constexpr int producer_registers = 24, math_registers = 240;
+  // Only whole warpgroups hand registers on; where that is not needed, the producer is one warp.
+  static constexpr bool moves_registers = TileType::resident == 1;
+  static constexpr int producer_threads = moves_registers ? 128 : 32;
+  static constexpr int threads = 128 * math_warpgroups + producer_threads;
+  static constexpr int math_registers = moves_registers ? 240 : 65536 / (TileType::resident * threads) / 8 * 8;
+  static constexpr int producer_registers = moves_registers ? 24 : math_registers;
   static constexpr int accumulators = row_blocks * Product::accumulators;
-  static constexpr int sums = accumulators * (TileType::promoted ? 2 : 1);
+  static constexpr int sums = accumulators * (TileType::promoted ? 1 + TileType::product_sets : 1);
 
   struct Offsets {
     uint32_t a, b, box, factors, full, empty, c_full, end;
@@ -127,7 +135,7 @@ struct Config : TileType {
 
   static_assert(sizeof(ElementA) == sizeof(ElementB));
   static_assert(tile_m % (64 * owners) == 0, "a warpgroup multiplies blocks of 64 rows");
-  static_assert(swapped || tile_n % (span * columns_per_output) == 0, "the output leaves in boxes of one span");
+  static_assert(swapped || sizeof(Output) == 2 || span == 32, "32-bit results are written 32 columns at a time");
   static_assert(boxes % buffers == 0, "the next tile starts with the buffer that has been idle longest");
   static_assert(b_share % 8 == 0 && b_share * cluster == tile_n,
                 "each block of a cluster fetches an equal share of B");

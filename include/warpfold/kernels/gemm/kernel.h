@@ -55,7 +55,7 @@ WF_ATOM void produce(const Stages<Config>& stages, const hopper::TensorMap& map_
       const int k = step * Config::tile_k;
       const hopper::Barrier full = stages.full(ring.stage);
       hopper::mbarrier_wait(stages.empty(ring.stage), ring.parity ^ 1);  // passes at once on the first lap
-      hopper::mbarrier_arrive_expect_tx(full, Config::full_bytes);
+      hopper::mbarrier_arrive_expect_tx(full, uint32_t(shape.stage_bytes));
       if constexpr (Config::major_a == hopper::Major::k)
         stages.a(ring.stage).load(map_a, full, row, k, batch_a);
       else
@@ -80,20 +80,27 @@ WF_ATOM void keep(Accumulators<Config>& accumulators) {
   for (int r = 0; r < Config::row_blocks; ++r) hopper::keep_in_registers(accumulators[r]);
 }
 
+template <class Config>
+WF_ATOM void clear(Accumulators<Config>& accumulators) {
+  WF_UNROLL
+  for (int r = 0; r < Config::row_blocks; ++r) WF_UNROLL
+  for (int i = 0; i < Config::Product::accumulators; ++i) accumulators[r][i] = 0;
+}
+
 // Multiplies one stage, from row `first_row` of A, and leaves the products in flight.
 template <class Config>
-WF_ATOM void multiply_stage(Accumulators<Config>& accumulators, const Stages<Config>& stages, int stage,
-                            int first_row, bool accumulate) {
+WF_ATOM void multiply_stage(Accumulators<Config>& sums, const Stages<Config>& stages, int stage, int first_row,
+                            bool accumulate) {
   using A = hopper::Tile<typename Config::ATile>;
   using B = hopper::Tile<typename Config::BTile>;
   const uint64_t a = stages.a(stage).descriptor(first_row), b = stages.b(stage).descriptor();
-  keep<Config>(accumulators);
+  keep<Config>(sums);
   hopper::wgmma_fence();
   WF_UNROLL
   for (int step = 0; step < Config::tile_k / Config::Product::k; ++step) {
     WF_UNROLL
     for (int r = 0; r < Config::row_blocks; ++r)
-      hopper::wgmma<typename Config::Product>(accumulators[r], a + A::descriptor_step(r * 64, step),
+      hopper::wgmma<typename Config::Product>(sums[r], a + A::descriptor_step(r * 64, step),
                                               b + B::descriptor_step(0, step), accumulate || step > 0);
   }
   hopper::wgmma_commit();
@@ -120,13 +127,6 @@ WF_ATOM void pass_turn(int warpgroup) {
   if constexpr (Config::ping_pong) hopper::named_arrive(3 + (warpgroup ^ 1), 256);
 }
 
-template <class Config>
-WF_ATOM void clear(Accumulators<Config>& accumulators) {
-  WF_UNROLL
-  for (int r = 0; r < Config::row_blocks; ++r) WF_UNROLL
-  for (int i = 0; i < Config::Product::accumulators; ++i) accumulators[r][i] = 0;
-}
-
 // Sums the stages of a tile's `count` steps in the tensor cores, which end in `sums`.
 template <class Config>
 WF_ATOM void multiply(Accumulators<Config>& sums, const Stages<Config>& stages,
@@ -148,23 +148,53 @@ WF_ATOM void multiply(Accumulators<Config>& sums, const Stages<Config>& stages,
   if (previous >= 0) release<Config>(stages.empty(previous));
 }
 
-// The same with each stage's products, 128 of K, added to `sums` in fp32. The other warpgroup multiplies
-// meanwhile.
+// The same with each stage's products, 128 of K, added to `sums` in fp32. Meanwhile the other warpgroup multiplies,
+// and with two sets of products this one, too.
 template <class Config>
 WF_ATOM void multiply_promoted(Accumulators<Config>& sums, const Stages<Config>& stages,
                                RingCursor<Config::stages>& ring, int count, int first_row) {
-  Accumulators<Config> products;
-  clear<Config>(sums);
-  for (int i = 0; i < count; ++i) {
+  Accumulators<Config> products[Config::product_sets];
+  int oldest = ring.stage;  // of the stages in flight
+  const auto begin = [&](int set) {
     hopper::mbarrier_wait(stages.full(ring.stage), ring.parity);
-    multiply_stage<Config>(products, stages, ring.stage, first_row, false);
-    hopper::wgmma_wait<0>();
-    keep<Config>(products);
-    release<Config>(stages.empty(ring.stage));
-    WF_UNROLL
-    for (int r = 0; r < Config::row_blocks; ++r) WF_UNROLL
-    for (int j = 0; j < Config::Product::accumulators; ++j) sums[r][j] += products[r][j];
+    multiply_stage<Config>(products[set], stages, ring.stage, first_row, false);
     ring.advance();
+  };
+  const auto finish = [&](int set) {
+    keep<Config>(products[set]);
+    release<Config>(stages.empty(oldest));
+    add<Config>(sums, products[set]);
+    oldest = oldest + 1 == Config::stages ? 0 : oldest + 1;
+  };
+  clear<Config>(sums);
+  if (count == 0) return;
+  if constexpr (Config::product_sets == 1) {
+    for (int i = 0; i < count; ++i) {
+      begin(0);
+      hopper::wgmma_wait<0>();
+      finish(0);
+    }
+  } else {
+    begin(0);
+    int i = 1;
+    for (; i + 1 < count; i += 2) {
+      begin(1);
+      hopper::wgmma_wait<1>();
+      finish(0);
+      begin(0);
+      hopper::wgmma_wait<1>();
+      finish(1);
+    }
+    if (i < count) {
+      begin(1);
+      hopper::wgmma_wait<1>();
+      finish(0);
+      hopper::wgmma_wait<0>();
+      finish(1);
+    } else {
+      hopper::wgmma_wait<0>();
+      finish(0);
+    }
   }
 }
 
@@ -173,16 +203,20 @@ template <class Config>
 WF_ATOM void consume(const Stages<Config>& stages, Epilogue<Config>& epilogue, char* workspace) {
   const int warpgroup = epilogue.warpgroup;
   const int first_row = Config::ping_pong ? 0 : warpgroup * Config::warpgroup_m;
-  const Partials<Config> partials{workspace, 1 + warpgroup};
+  Partials<Config> partials{workspace, 1 + warpgroup};
   RingCursor<Config::stages> ring;
   bool mine = !Config::ping_pong || warpgroup == 0;
   if (!mine) pass_turn<Config>(warpgroup);
-  for (TileWalk<Config> tile(epilogue.shape); !tile.done(); tile.advance()) {
+  TileWalk<Config> tile(epilogue.shape);
+  const int first_tile = tile.index;
+  for (; !tile.done(); tile.advance()) {
     const int count = tile.loads_end() - tile.first_step();
     if (mine) {
       const bool finishes = !Config::split || tile.first_step() == 0;
       const int row = tile.row() + first_row, column = tile.column(), batch = tile.batch();
       if (finishes) epilogue.begin(row, column, batch);
+      if constexpr (Config::split)  // others began with their parts when this block began with its first tile
+        if (finishes && tile.last_step() < tile.steps && tile.index > first_tile) partials.look();
       Accumulators<Config> sums;
       if constexpr (Config::promoted) {
         multiply_promoted<Config>(sums, stages, ring, count, first_row);
@@ -206,7 +240,7 @@ WF_ATOM void consume(const Stages<Config>& stages, Epilogue<Config>& epilogue, c
 }
 
 template <class Config>
-WF_KERNEL(Config::threads)
+WF_KERNEL(Config::threads, Config::resident)
 gemm_kernel(WF_PARAM hopper::TensorMap map_a, WF_PARAM hopper::TensorMap map_b,
             WF_PARAM hopper::TensorMap map_c, WF_PARAM hopper::TensorMap map_d,
             Output<typename Config::Output> output, WF_PARAM Scaling scaling, Shape shape,
@@ -238,10 +272,10 @@ gemm_kernel(WF_PARAM hopper::TensorMap map_a, WF_PARAM hopper::TensorMap map_b,
   hopper::grid_dependency_wait();
   hopper::grid_dependency_launch();
   if (warpgroup == Config::math_warpgroups) {
-    hopper::registers_decrease<Config::producer_registers>();
+    if constexpr (Config::moves_registers) hopper::registers_decrease<Config::producer_registers>();
     if (hopper::thread_id() % 128 == 0) produce<Config>(stages, map_a, map_b, shape, batch_step);
   } else {
-    hopper::registers_increase<Config::math_registers>();
+    if constexpr (Config::moves_registers) hopper::registers_increase<Config::math_registers>();
     Epilogue<Config> epilogue{map_c, map_d, output, scaling, shape, batch_step.c, shared, warpgroup};
     consume<Config>(stages, epilogue, workspace);
   }

@@ -53,17 +53,23 @@ Status launch(const Problem& p, int blocks, void* stream) {
   hopper::TensorMap a = d, b = d, c = d;
   const Operand& left = Config::swapped ? p.b : p.a;
   const Operand& right = Config::swapped ? p.a : p.b;
+  int stage_bytes = 0;
   const int m = int(Config::swapped ? p.n : p.m), n = int(Config::swapped ? p.m : rows_of_b(p));
   if (with_products) {
     using A = typename Config::ATile;
     using B = typename Config::BTile;
     constexpr bool a_by_rows = Config::major_a == hopper::Major::k, b_by_rows = Config::major_b == hopper::Major::k;
-    WF_TRY(a, matrix_map<A>(left.data, a_by_rows ? m : p.k, a_by_rows ? p.k : m, left, p.batches, A::rows));
+    // A box that sticks far out of its matrix is slow: with fewer rows than a tile has, it is as high as the matrix.
+    // What lies in the tile's other rows is multiplied and not stored.
+    const int a_rows = a_by_rows ? std::min(m, A::rows) : A::rows;
+    const int b_rows = !b_by_rows ? B::rows : Config::cluster > 1 || Config::gated ? Config::b_share : std::min(n, B::rows);
+    stage_bytes = a_rows * A::columns * A::span + b_rows * Config::cluster * B::columns * B::span;
+    WF_TRY(a, matrix_map<A>(left.data, a_by_rows ? m : p.k, a_by_rows ? p.k : m, left, p.batches, a_rows));
     if constexpr (Config::gated) {
       WF_TRY(b, gated_map<B>(p));
     } else {
       WF_TRY(b, matrix_map<B>(right.data, b_by_rows ? n : p.k, b_by_rows ? p.k : n, right, p.batches,
-                              b_by_rows ? Config::b_share : B::rows));
+                              b_rows));
     }
   }
   if (with_c) {
@@ -88,7 +94,7 @@ Status launch(const Problem& p, int blocks, void* stream) {
        .stream = stream,
        .overlap_previous = true},
       gemm_kernel<Config>, a, b, c, d, output, scaling,
-      Shape{m, n, with_products ? int(p.k) : 0, int(p.batches)},
+      Shape{m, n, with_products ? int(p.k) : 0, int(p.batches), stage_bytes},
       BatchSteps{left.batch_stride != 0, right.batch_stride != 0, p.c.batch_stride != 0},
       static_cast<char*>(p.workspace));
 }

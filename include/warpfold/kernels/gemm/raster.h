@@ -18,6 +18,7 @@ namespace warpfold::kernels::gemm {
 // Sizes of one product as the kernel sees it. k = 0 where A and B are not used.
 struct Shape {
   int m, n, k, batches;
+  int stage_bytes = 0;  // that the boxes of a stage bring
 };
 
 inline namespace WF_TARGET {

@@ -15,24 +15,29 @@ enum class Schedule : uint8_t { cooperative, ping_pong };
 
 enum class TileId : uint8_t {
   m128_n128,
-  m128_n128_cluster2,
   m128_n192,
-  m64_n256_cluster2,
+  m128_n192_cluster2,
+  m128_n256_cluster2,
+  m128_n96,
+  m128_n64,
   m64_n64,
-  m64_n64_split,
+  m64_n48,
   swapped_n16_split,
   swapped_n32_split,
+  promoted_m128_n128,
   promoted_m128_n192
 };
 
 // ---- Tiles. `cluster` blocks take tiles one above the other and share their B tile by multicast.
 //
-// split      blocks take equal shares of all steps of K (stream-K), so a tile may be summed by several blocks
-// swapped    the roles of A and B are exchanged and the tile leaves transposed: with few rows of A, the 64 rows
-//            of a WGMMA are filled by rows of B (the weights)
-// promoted   the products of each 128 of K are summed in full fp32: the tensor cores keep fewer bits for fp8
+// split         blocks take equal shares of all steps of K (stream-K), so a tile may be summed by several blocks
+// swapped       the roles of A and B are exchanged and the tile leaves transposed: with few rows of A, the 64 rows
+//               of a WGMMA are filled by rows of B (the weights)
+// resident      blocks that fit a multiprocessor: with two, the next launch is set up while this one ends
+// promoted      the products of each 128 of K are summed in full fp32: the tensor cores keep fewer bits for fp8
+// product_sets  promoted: results of stages that are held at a time
 struct TileDefaults {
-  static constexpr int cluster = 1;
+  static constexpr int cluster = 1, resident = 1, product_sets = 1;
   static constexpr Schedule schedule = Schedule::ping_pong;
   static constexpr bool split = false, swapped = false, promoted = false;
 };
@@ -41,74 +46,98 @@ struct Tile128x128 : TileDefaults {
   static constexpr TileId id = TileId::m128_n128;
   static constexpr int tile_m = 128, tile_n = 128, stages = 6;
 };
-struct Tile128x128Cluster2 : Tile128x128 {
-  static constexpr const char* name = "128x128_cluster2";
-  static constexpr TileId id = TileId::m128_n128_cluster2;
-  static constexpr int cluster = 2;
-};
 struct Tile128x192 : TileDefaults {
   static constexpr const char* name = "128x192";
   static constexpr TileId id = TileId::m128_n192;
   static constexpr int tile_m = 128, tile_n = 192, stages = 4;
 };
-struct Tile64x256Cluster2 : TileDefaults {
-  static constexpr const char* name = "64x256_cluster2";
-  static constexpr TileId id = TileId::m64_n256_cluster2;
-  static constexpr int tile_m = 64, tile_n = 256, stages = 4, cluster = 2;
+struct Tile128x192Cluster2 : Tile128x192 {
+  static constexpr const char* name = "128x192_cluster2";
+  static constexpr TileId id = TileId::m128_n192_cluster2;
+  static constexpr Schedule schedule = Schedule::cooperative;
+  static constexpr int cluster = 2;
+};
+struct Tile128x256Cluster2 : Tile128x192Cluster2 {
+  static constexpr const char* name = "128x256_cluster2";
+  static constexpr TileId id = TileId::m128_n256_cluster2;
+  static constexpr int tile_n = 256;
+};
+struct Tile128x96 : TileDefaults {
+  static constexpr const char* name = "128x96";
+  static constexpr TileId id = TileId::m128_n96;
+  static constexpr Schedule schedule = Schedule::cooperative;
+  static constexpr int tile_m = 128, tile_n = 96, stages = 6;
+};
+struct Tile128x64 : Tile128x96 {
+  static constexpr const char* name = "128x64";
+  static constexpr TileId id = TileId::m128_n64;
+  static constexpr int tile_n = 64, stages = 8;
 };
 struct Tile64x64 : TileDefaults {
   static constexpr const char* name = "64x64";
   static constexpr TileId id = TileId::m64_n64;
   static constexpr int tile_m = 64, tile_n = 64, stages = 10;
 };
-struct Tile64x64Split : Tile64x64 {
-  static constexpr const char* name = "64x64_split";
-  static constexpr TileId id = TileId::m64_n64_split;
-  static constexpr bool split = true;
+struct Tile64x48 : TileDefaults {
+  static constexpr const char* name = "64x48";
+  static constexpr TileId id = TileId::m64_n48;
+  static constexpr int tile_m = 64, tile_n = 48, stages = 12;
 };
 struct TileSwapped16 : TileDefaults {
   static constexpr const char* name = "swapped_64x16_split";
   static constexpr TileId id = TileId::swapped_n16_split;
-  static constexpr int tile_m = 64, tile_n = 16, stages = 20;
+  static constexpr int tile_m = 64, tile_n = 16, stages = 10, resident = 2;
   static constexpr bool split = true, swapped = true;
 };
 struct TileSwapped32 : TileSwapped16 {
   static constexpr const char* name = "swapped_64x32_split";
   static constexpr TileId id = TileId::swapped_n32_split;
-  static constexpr int tile_n = 32, stages = 16;
+  static constexpr int tile_n = 32, stages = 8;
 };
-struct TilePromoted : TileDefaults {
-  static constexpr const char* name = "promoted_128x192";
-  static constexpr TileId id = TileId::promoted_m128_n192;
-  static constexpr int tile_m = 128, tile_n = 192, stages = 4, cluster = 2;
+struct TilePromoted128 : TileDefaults {
+  static constexpr const char* name = "promoted_128x128";
+  static constexpr TileId id = TileId::promoted_m128_n128;
+  static constexpr int tile_m = 128, tile_n = 128, stages = 6, product_sets = 2;
   static constexpr Schedule schedule = Schedule::cooperative;
   static constexpr bool promoted = true;
 };
+struct TilePromoted192 : TilePromoted128 {
+  static constexpr const char* name = "promoted_128x192";
+  static constexpr TileId id = TileId::promoted_m128_n192;
+  static constexpr int tile_n = 192, stages = 4, cluster = 2, product_sets = 1;
+};
 
 inline constexpr TileId all_tiles[] = {
-    TileId::m128_n128,     TileId::m128_n128_cluster2, TileId::m128_n192,         TileId::m64_n256_cluster2, TileId::m64_n64,
-    TileId::m64_n64_split, TileId::swapped_n16_split,  TileId::swapped_n32_split, TileId::promoted_m128_n192};
+    TileId::m128_n128, TileId::m128_n192,         TileId::m128_n192_cluster2, TileId::m128_n256_cluster2,
+    TileId::m128_n96,  TileId::m128_n64,          TileId::m64_n64,            TileId::m64_n48,
+    TileId::swapped_n16_split, TileId::swapped_n32_split, TileId::promoted_m128_n128, TileId::promoted_m128_n192};
 
 // f(Tile{}) of the tile that `id` names.
 template <class Function>
 constexpr auto with_tile(TileId id, Function f) {
   switch (id) {
-    case TileId::m128_n128_cluster2:
-      return f(Tile128x128Cluster2{});
     case TileId::m128_n192:
       return f(Tile128x192{});
-    case TileId::m64_n256_cluster2:
-      return f(Tile64x256Cluster2{});
+    case TileId::m128_n192_cluster2:
+      return f(Tile128x192Cluster2{});
+    case TileId::m128_n256_cluster2:
+      return f(Tile128x256Cluster2{});
+    case TileId::m128_n96:
+      return f(Tile128x96{});
+    case TileId::m128_n64:
+      return f(Tile128x64{});
     case TileId::m64_n64:
       return f(Tile64x64{});
-    case TileId::m64_n64_split:
-      return f(Tile64x64Split{});
+    case TileId::m64_n48:
+      return f(Tile64x48{});
     case TileId::swapped_n16_split:
       return f(TileSwapped16{});
     case TileId::swapped_n32_split:
       return f(TileSwapped32{});
+    case TileId::promoted_m128_n128:
+      return f(TilePromoted128{});
     case TileId::promoted_m128_n192:
-      return f(TilePromoted{});
+      return f(TilePromoted192{});
     case TileId::m128_n128:
       break;
   }
@@ -145,9 +174,13 @@ constexpr bool is_16_bit(DType t) { return t == DType::kBF16 || t == DType::kF16
 // large products and those for few rows.
 constexpr uint32_t tiles_of(const Kind& k) {
   constexpr auto bit = [](TileId id) { return 1u << int(id); };
-  constexpr uint32_t basic = bit(TileId::m128_n128) | bit(TileId::m64_n64) | bit(TileId::m64_n64_split) |
+  constexpr uint32_t basic = bit(TileId::m128_n128) | bit(TileId::m128_n64) | bit(TileId::m64_n64) |
                              bit(TileId::swapped_n16_split) | bit(TileId::swapped_n32_split);
-  constexpr uint32_t all = basic | bit(TileId::m128_n128_cluster2) | bit(TileId::m128_n192) | bit(TileId::m64_n256_cluster2);
+  constexpr uint32_t large = bit(TileId::m128_n192) | bit(TileId::m128_n192_cluster2);
+  // 48 columns of 32-bit results are no whole number of boxes; 256 leave no room for the columns' factors.
+  const uint32_t all = basic | large | bit(TileId::m128_n96) |
+                       (k.output == DType::kF32 || k.output == DType::kI32 ? 0 : bit(TileId::m64_n48)) |
+                       (k.fusion == Fusion::none ? bit(TileId::m128_n256_cluster2) : 0);
   const bool row_column = !k.a_column_major && !k.b_column_major;  // A (M, K) and B (N, K), both K-major
   if (is_16_bit(k.a)) {
     if (k.a != k.b || (k.output != k.a && k.output != DType::kF32)) return 0;
@@ -175,7 +208,7 @@ constexpr uint32_t tiles_of(const Kind& k) {
   }
   if (is_fp8(k.a) && is_fp8(k.b)) {
     if (k.output != DType::kBF16 || k.fusion != Fusion::linear) return 0;
-    const uint32_t promoted = bit(TileId::promoted_m128_n192);
+    const uint32_t promoted = bit(TileId::promoted_m128_n128) | bit(TileId::promoted_m128_n192);
     return (k.a == DType::kF8E4M3 && k.b == k.a ? all : bit(TileId::m128_n128)) | promoted;
   }
   return 0;
