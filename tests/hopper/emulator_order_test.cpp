@@ -1,7 +1,9 @@
 // Who may have seen whose writes: between the blocks of a cluster, between threads and the copy engine,
 // between clusters. And waits that never end. Each misuse stands beside the right way, which must not be
 // reported.
+#include <cmath>
 #include <numeric>
+#include <stdexcept>
 #include <vector>
 
 #include "emulator_report.h"
@@ -117,6 +119,42 @@ TEST(EmulatorOrder, FenceOfAnInitialisationAfterTheBarrier) {
   EXPECT_SAYS(find(one, kernel(false)), "not published by fence_mbarrier_init");
 }
 
+// The proxy fence publishes an initialisation to the block's own copies, not to other blocks.
+TEST(EmulatorOrder, InitialisationPublishedByTheProxyFence) {
+  const Tensor t;
+  const auto own = [&](bool before) {
+    return [&t, before] {
+      const Barrier full{dynamic_shared() + 8192};
+      if (thread_id() == 0) {
+        if (before) fence_async_shared();
+        mbarrier_init(full, 1, "full");
+        if (!before) fence_async_shared();
+      }
+      block_sync();
+      if (thread_id() == 64) {
+        mbarrier_arrive_expect_tx(full, Square::bytes);
+        Tile<Square>{dynamic_shared()}.load(t.map, full, 0, 0);
+      }
+      mbarrier_wait(full, 0);
+    };
+  };
+  EXPECT_EQ(find(one, own(false)), "");
+  EXPECT_SAYS(find(one, own(true)), "not published by fence_mbarrier_init (or fence_async_shared)");
+  EXPECT_SAYS(find(pair,
+                   [] {
+                     const Barrier b{dynamic_shared()};
+                     if (thread_id() == 0) {
+                       mbarrier_init(b, 128, "mine");
+                       fence_async_shared();
+                     }
+                     cluster_sync();
+                     mbarrier_arrive_remote(b, 1 - cluster_rank());
+                     mbarrier_wait(b, 0);
+                     cluster_sync();
+                   }),
+              "not published by fence_mbarrier_init, followed by a barrier");
+}
+
 TEST(EmulatorOrder, MbarrierOverwritten) {
   const std::string text = find(one, [] {
     const Barrier b{dynamic_shared() + 64};
@@ -216,6 +254,28 @@ TEST(EmulatorOrder, CpAsyncNotWaitedFor) {
   EXPECT_SAYS(find(one, kernel(false)), "cp.async of block 0");
 }
 
+// The thread that copies tells a barrier of it and ends; others wait.
+TEST(EmulatorOrder, CpAsyncOfAThreadThatEnds) {
+  alignas(16) static const uint8_t source[16 * 128] = {};
+  const auto kernel = [](bool wait) {
+    return [wait] {
+      const Barrier b{dynamic_shared() + 4096};
+      if (thread_id() == 0) mbarrier_init(b, 32, "copied");
+      block_sync();
+      if (warp_id() == 0) {
+        copy_async<16>(dynamic_shared() + uint32_t(thread_id()) * 16, source + thread_id() * 16);
+        copy_async_arrive(b);
+        return;
+      }
+      if (!wait) return;
+      mbarrier_wait(b, 0);
+      load_shared<uint32_t>(dynamic_shared() + uint32_t(lane_id()) * 16);
+    };
+  };
+  EXPECT_EQ(find(one, kernel(true)), "");
+  EXPECT_SAYS(find(one, kernel(false)), "lands in its block, which has ended");
+}
+
 TEST(EmulatorOrder, CpAsyncByMbarrier) {
   alignas(16) static const uint8_t source[16 * 128] = {};
   EXPECT_EQ(find(one,
@@ -233,19 +293,38 @@ TEST(EmulatorOrder, CpAsyncByMbarrier) {
             "");
 }
 
+// f(accumulators) between the product and its wait, by one thread.
+template <class Op, class Change>
+std::string changed_in_flight(Change change) {
+  return find(one, [=] {
+    const Tile<Square> a{dynamic_shared()};
+    typename Op::Accumulator d[Op::accumulators] = {};
+    wgmma_fence();
+    wgmma<Op>(d, a.descriptor(), a.descriptor(), false);
+    wgmma_commit();
+    if (thread_id() == 77) change(d);
+    wgmma_wait<0>();
+  });
+}
+
 TEST(EmulatorOrder, AccumulatorsChangedInFlight) {
   using Op = Wgmma<bf16, bf16, 64>;
-  EXPECT_SAYS(find(one,
-                   [] {
-                     const Tile<Square> a{dynamic_shared()};
-                     float d[Op::accumulators] = {};
-                     wgmma_fence();
-                     wgmma<Op>(d, a.descriptor(), a.descriptor(), false);
-                     wgmma_commit();
-                     if (thread_id() == 77) d[5] = 0;
-                     wgmma_wait<0>();
-                   }),
-              "block 0 warp 2 lane 13 changed accumulator 5 of a WGMMA before wgmma_wait");
+  const std::string said = "block 0 warp 2 lane 13 changed accumulator 5 of a WGMMA before wgmma_wait";
+  EXPECT_EQ(changed_in_flight<Op>([](float*) {}), "");
+  EXPECT_EQ(changed_in_flight<Op>([](float* d) { EXPECT_TRUE(std::isnan(d[5] + 1)); }), "");
+  EXPECT_SAYS(changed_in_flight<Op>([](float* d) { d[5] = 0; }), said);
+  // Arithmetic in place, as when attention rescales its output too early.
+  EXPECT_SAYS(changed_in_flight<Op>([](float* d) { d[5] *= 0.5f; }), said);
+  EXPECT_SAYS(changed_in_flight<Op>([](float* d) { d[5] += 1; }), said);
+  EXPECT_SAYS(changed_in_flight<Op>([](float* d) { d[5] = -d[5]; }), said);
+  EXPECT_SAYS(changed_in_flight<Op>([](float* d) { d[5] = std::fabs(d[5]); }), said);
+  EXPECT_SAYS(changed_in_flight<Op>([](float* d) {
+                for (int i = 0; i < Op::accumulators; ++i) d[i] *= 0.25f;
+              }),
+              "block 0 warp 2 lane 13 changed accumulator 0");
+  using Integers = Wgmma<int8_t, int8_t, 64>;
+  EXPECT_SAYS(changed_in_flight<Integers>([](int32_t* d) { d[5] *= 2; }), said);
+  EXPECT_SAYS(changed_in_flight<Integers>([](int32_t* d) { d[5] += 1; }), said);
 }
 
 // ---- Global memory between clusters
@@ -310,28 +389,269 @@ TEST(EmulatorOrder, ReductionsOfBlocksAreNoRace) {
 
 TEST(EmulatorOrder, GlobalAddresses) {
   alignas(16) static int memory[8];
-  emulator::name_memory(memory, sizeof(memory), "counts");
+  const GlobalBuffer buffers[] = {{memory, sizeof(memory), "counts"}};
+  const Launch named{.blocks = 1, .threads = 32, .buffers = buffers};
   EXPECT_SAYS(
-      find(one, [] { load_global(reinterpret_cast<const int*>(reinterpret_cast<const char*>(memory) + 2)); }),
+      find(named,
+           [] { load_global(reinterpret_cast<const int*>(reinterpret_cast<const char*>(memory) + 2)); }),
       "load_global: 4 bytes at byte 2 of counts are misaligned");
   EXPECT_SAYS(find(one, [] { store_global<int>(nullptr, 1); }), "store_global: null pointer");
 }
 
+// One element past a buffer, by every way to get there.
+TEST(EmulatorOrder, GlobalBounds) {
+  alignas(128) static int memory[512];
+  const GlobalBuffer buffers[] = {{memory, 1024, "A"}, {memory + 384, 128, "B"}, {nullptr, 0, "none"}};
+  const Launch launch{.blocks = 1, .threads = 128, .shared_bytes = 4096, .buffers = buffers};
+  const auto by_first = [&](auto access) {
+    return find(launch, [=] {
+      if (thread_id() == 0) access();
+    });
+  };
+  EXPECT_EQ(by_first([] { load_global(memory + 255); }), "");
+  EXPECT_EQ(by_first([] { load_global(memory + 384); }), "");
+  const std::string past =
+      " of 4 bytes at byte 1024 of A by block 0 warp 0 lane 0 reaches outside that buffer, "
+      "which has 1024 bytes";
+  EXPECT_SAYS(by_first([] { load_global(memory + 256); }), "the read" + past);
+  EXPECT_SAYS(by_first([] { store_global(memory + 256, 1); }), "the write" + past);
+  EXPECT_SAYS(by_first([] { atomic_add(memory + 256, 1); }), "the atomic" + past);
+  EXPECT_SAYS(by_first([] { store_release(memory + 256, 1); }), "the release" + past);
+  EXPECT_SAYS(by_first([] { load_acquire(memory + 256); }), "load_acquire" + past);
+  EXPECT_SAYS(by_first([] { load_global(memory + 383); }), "the read of 4 bytes at byte -4 of B by");
+  EXPECT_SAYS(by_first([] { load_global(reinterpret_cast<const int*>(uintptr_t{1} << 46)); }),
+              "reaches outside that buffer");
+  EXPECT_SAYS(by_first([] {
+                copy_async<16>(dynamic_shared(), memory + 256);
+                copy_async_commit();
+                copy_async_wait<0>();
+              }),
+              "cp.async of 16 bytes at byte 1024 of A by block 0 warp 0 lane 0 reaches outside");
+  EXPECT_EQ(by_first([] {
+              copy_async<16>(dynamic_shared(), memory + 252, 16);
+              copy_async_commit();
+              copy_async_wait<0>();
+            }),
+            "");
+  const auto bulk = [](uint32_t bytes) {
+    return [bytes] {
+      const Barrier b{dynamic_shared() + 2048};
+      mbarrier_init(b, 1, "b");
+      fence_mbarrier_init();
+      mbarrier_arrive_expect_tx(b, bytes);
+      bulk_load(dynamic_shared(), memory, bytes, b);
+      mbarrier_wait(b, 0);
+    };
+  };
+  EXPECT_EQ(by_first(bulk(1024)), "");
+  EXPECT_SAYS(by_first(bulk(1040)),
+              "the bulk copy of 1040 bytes at byte 0 of A by block 0 warp 0 lane 0 reaches outside");
+
+  // A tensor map that says more than the buffer has: (rows, 32) int32; what lies behind is another buffer.
+  const auto tma = [&](int rows, int row, bool store) {
+    layout::hardware::TensorMap shape;
+    shape.rank = 2;
+    shape.element_bytes = 4;
+    shape.size[0] = shape.box[0] = shape.stride[1] = 32;
+    shape.size[1] = rows;
+    shape.box[1] = 8;
+    const TensorMap map = *make_tensor_map(memory, shape);
+    return by_first([=] {
+      const Barrier b{dynamic_shared() + 2048};
+      if (store) {
+        tma_store(map, dynamic_shared(), 0, row);
+        bulk_commit();
+        return bulk_wait<0>();
+      }
+      mbarrier_init(b, 1, "b");
+      fence_mbarrier_init();
+      mbarrier_arrive_expect_tx(b, 1024);
+      tma_load(dynamic_shared(), map, b, 0, row);
+      mbarrier_wait(b, 0);
+    });
+  };
+  EXPECT_EQ(tma(8, 4, false), "");
+  EXPECT_EQ(tma(8, 4, true), "");
+  EXPECT_SAYS(tma(9, 4, false),
+              "the TMA load of 128 bytes at byte 1024 of A by block 0 warp 0 lane 0 reaches outside");
+  EXPECT_SAYS(tma(16, 12, false),
+              "the TMA load of 128 bytes at byte 1536 of A by block 0 warp 0 lane 0 reaches outside");
+  EXPECT_SAYS(tma(9, 4, true),
+              "the TMA store of 128 bytes at byte 1024 of A by block 0 warp 0 lane 0 reaches outside");
+  EXPECT_SAYS(tma(1 << 26, 1 << 25, true), "the TMA store of 128 bytes at byte 4294967296 of A by");
+}
+
 // ---- Waits that never end
 
-TEST(EmulatorProgress, FlagThatNobodySets) {
-  static int flag = 0;
-  emulator::name_memory(&flag, sizeof(flag), "flag");
+int flag = 0;
+const GlobalBuffer flag_buffer[] = {{&flag, sizeof(flag), "flag"}};
+
+// The report of two blocks, in the second of which lane 3 runs `poll`, with little patience.
+template <class Poll>
+std::string stuck(Poll poll) {
+  flag = 0;
   options().patience = 10000;
-  const std::string text = report({.blocks = 2, .threads = 32}, [] {
-    if (block_id() == 1 && lane_id() == 3)
-      while (load_acquire(&flag) == 0) {
-      }
-  });
+  const std::string text =
+      report({.blocks = 2, .threads = 32, .shared_bytes = 1024, .buffers = flag_buffer}, [=] {
+        if (block_id() == 1 && lane_id() == 3) poll();
+      });
   options() = {};
-  EXPECT_SAYS(text, "deadlock");
+  return text;
+}
+
+TEST(EmulatorProgress, FlagThatNobodySets) {
+  const std::string text = stuck([] {
+    while (load_acquire(&flag) == 0) {
+    }
+  });
+  EXPECT_SAYS(text, "deadlock: threads run on, but nothing has changed for 10000 questions");
   EXPECT_SAYS(text, "block 1: warp 0 (lane 3) waits for another value of byte 0 of flag (by load_acquire");
   EXPECT_SAYS(text, "it is 0");
+}
+
+// Atoms that are no questions, repeated for ever.
+TEST(EmulatorProgress, PollingByOtherAtoms) {
+  const std::string who = "block 1: warp 0 (lane 3) waits for a change, going again and again through ";
+  std::string text = stuck([] {
+    while (load_global(&flag) == 0) {
+    }
+  });
+  EXPECT_SAYS(text, "deadlock: threads run on, but nothing has changed for 10000 turns");
+  EXPECT_SAYS(text, who + "load_global of byte 0 of flag");
+  text = stuck([] {
+    store_shared(dynamic_shared() + 16, 0);
+    while (load_shared<int>(dynamic_shared() + 16) == 0) {
+    }
+  });
+  EXPECT_SAYS(text, who + "load_shared of shared address 1040");
+  text = stuck([] {
+    while (atomic_add(&flag, 0) == 0) {
+    }
+  });
+  EXPECT_SAYS(text, who + "atomic_add of byte 0 of flag");
+  // A question and a store, which might be what another thread waits for.
+  text = stuck([] {
+    const Barrier b{dynamic_shared()};
+    mbarrier_init(b, 1, "never");
+    for (int i = 0; !mbarrier_try_wait(b, 0); ++i) store_shared(dynamic_shared() + 16, i);
+  });
+  EXPECT_SAYS(text,
+              "waits for mbarrier never[0], parity 0: it is in phase 0, 1 of 1 arrivals and 0 bytes are");
+  EXPECT_SAYS(text, "again and again); it goes through store_shared of shared address 1040");
+}
+
+// A whole block that asks in turn, with a barrier in the loop.
+TEST(EmulatorProgress, PollingBetweenBarriers) {
+  flag = 0;
+  options().patience = 10000;
+  const std::string text =
+      report({.blocks = 1, .threads = 64, .shared_bytes = 1024, .buffers = flag_buffer}, [] {
+        for (int seen = 0; seen == 0;) {
+          if (thread_id() == 0) store_shared(dynamic_shared(), load_global(&flag));
+          block_sync();
+          seen = load_shared<int>(dynamic_shared());
+          block_sync();
+        }
+      });
+  options() = {};
+  EXPECT_SAYS(text, "deadlock: threads run on");
+  EXPECT_SAYS(text, "block_sync");
+}
+
+// Long work without any synchronisation is no deadlock, as long as it ends.
+TEST(EmulatorProgress, LongWork) {
+  options().patience = 20000;
+  EXPECT_EQ(report({.blocks = 1, .threads = 32, .shared_bytes = 1024},
+                   [] {
+                     for (int i = 0; i < 5000; ++i)
+                       store_shared(dynamic_shared() + uint32_t(lane_id()) * 4, i);
+                   }),
+            "");
+  options() = {};
+}
+
+// Blocks that wait for one another: all have to be there, and the emulator runs three clusters at a time.
+TEST(EmulatorProgress, GridBarrier) {
+  options().patience = 10000;
+  const auto barrier = [] {
+    if (lane_id() != 0) return;
+    atomic_add_release(&flag, 1);
+    while (load_acquire(&flag) < grid_blocks()) {
+    }
+  };
+  const Launch five{.blocks = 5, .threads = 32, .buffers = flag_buffer};
+  flag = 0;
+  EXPECT_SAYS(report(five, barrier),
+              "2 of 5 clusters have not begun: options().resident_clusters lets 3 run at once");
+  flag = 0;
+  options().resident_clusters = 5;
+  EXPECT_EQ(report(five, barrier), "");
+  options().resident_clusters = 0;
+  EXPECT_SAYS(report(five, barrier), "resident_clusters is 0; at least one cluster has to run");
+  options() = {};
+}
+
+TEST(EmulatorProgress, ExpectTxForgotten) {
+  const Tensor t;
+  EXPECT_SAYS(find(one,
+                   [&] {
+                     const Barrier full{dynamic_shared() + 8192};
+                     if (thread_id() == 0) {
+                       mbarrier_init(full, 2, "full");
+                       fence_mbarrier_init();
+                       Tile<Square>{dynamic_shared()}.load(t.map, full, 0, 0);
+                       mbarrier_arrive(full);
+                     }
+                     block_sync();
+                     mbarrier_wait(full, 0);
+                   }),
+              "1 of 2 arrivals are missing, and 8192 bytes more have come than were expected");
+}
+
+TEST(EmulatorProgress, ExceptionInAKernel) {
+  EXPECT_SAYS(find(one,
+                   [] {
+                     if (thread_id() == 70) throw std::runtime_error("no such tile");
+                     block_sync();
+                   }),
+              "block 0 warp 2 lane 6 threw an exception: no such tile");
+  EXPECT_SAYS(find(one, [] { throw 1; }), "threw an exception");
+}
+
+// ---- Warps that end early. Barriers of the whole block or cluster do not wait for them.
+TEST(EmulatorProgress, WarpsThatEndEarly) {
+  EXPECT_EQ(find(one,
+                 [] {
+                   if (warp_id() == 1) return;
+                   for (int i = 0; i < 3; ++i) block_sync();
+                 }),
+            "");
+  // Whether it ends before or after the others have arrived.
+  EXPECT_EQ(find(pair,
+                 [] {
+                   if (warp_id() == 3 && cluster_rank() == 1) return;
+                   cluster_sync();
+                   if (warp_id() == 2) return;
+                   cluster_arrive();
+                   if (warp_id() == 1) return;
+                   cluster_wait();
+                   cluster_sync();
+                 }),
+            "");
+  // A named barrier counts threads.
+  EXPECT_SAYS(find(one,
+                   [] {
+                     if (warp_id() != 1) named_sync(2, 128);
+                   }),
+              "named barrier 2: 96 of 128 threads have arrived");
+  // What a warp wrote before it ended is not published by a barrier at which it never was.
+  EXPECT_SAYS(find(one,
+                   [] {
+                     if (warp_id() == 1) return store_shared(dynamic_shared() + uint32_t(lane_id()) * 4, 1);
+                     block_sync();
+                     load_shared<int>(dynamic_shared() + uint32_t(lane_id()) * 4);
+                   }),
+              "race on shared memory");
 }
 
 TEST(EmulatorProgress, TryWaitForever) {
@@ -383,6 +703,19 @@ TEST(EmulatorProgress, Registers) {
                    }),
               "all four warps of a warpgroup have to");
   EXPECT_SAYS(find(three, [] { registers_decrease<240>(); }), "has only 168 registers a lane");
+  EXPECT_SAYS(find(three,
+                   [] {
+                     if (warpgroup_id() == 2) registers_decrease<40>();
+                     if (warpgroup_id() == 1) registers_increase<232>();
+                     if (warpgroup_id() == 0) registers_increase<24>();
+                   }),
+              "has 168 registers a lane from the launch; an increase to fewer is undefined");
+  EXPECT_SAYS(find(three,
+                   [] {
+                     registers_decrease<40>();
+                     registers_increase<32>();
+                   }),
+              "registers_increase<32>: block 0 warp");
 }
 
 }  // namespace

@@ -313,6 +313,7 @@ TEST(EmulatorReports, MulticastWithOneRankMissing) {
   EXPECT_SAYS(text, "block 1: warp 0, warp 1, warp 2, warp 3 wait for mbarrier half each[0]");
   EXPECT_SAYS(text, "8192 bytes are missing");
   EXPECT_SAYS(find(pair, kernel(7)), "names a block outside the cluster of 2");
+  EXPECT_SAYS(find(pair, kernel(0)), "the mask names no block");
 }
 
 TEST(EmulatorReports, RemoteBarrierArrivesTooEarly) {
@@ -378,11 +379,12 @@ TEST(EmulatorReports, WrongClusterSize) {
 // ---- Global memory
 TEST(EmulatorReports, RaceBetweenBlocks) {
   std::vector<int> memory(64);
-  const Launch blocks{.blocks = 4, .threads = 32};
-  emulator::name_memory(memory.data(), memory.size() * 4, "counters");
+  const GlobalBuffer buffers[] = {{memory.data(), 256, "counters"}};
+  const Launch blocks{.blocks = 4, .threads = 32, .buffers = buffers};
   const std::string text = find(blocks, [&] { store_global(&memory[size_t(lane_id())], block_id()); });
   EXPECT_SAYS(text, "race on global memory: the write of 4 bytes at byte ");
   EXPECT_SAYS(text, "of counters by block ");
+  EXPECT_SAYS(text, " is not ordered after an access by block ");
   EXPECT_EQ(find(blocks, [&] { store_global(&memory[size_t(block_id() * 16 + lane_id() % 16)], 1); }), "");
   // Ordered by a flag: no race. Without the acquire: a race.
   const auto handover = [&](bool acquire) {

@@ -27,6 +27,9 @@ MUTANTS = [
      "release<Config>(stages.empty(ring.stage));\n    previous"),
     ("wait allows one group too many", GEMM + "kernel.h", "wgmma_wait<1>", "wgmma_wait<2>"),
     ("accumulators used before the last wait", GEMM + "kernel.h", "hopper::wgmma_wait<0>();", ""),
+    ("accumulators scaled before the last wait", GEMM + "kernel.h", "pass_turn<Config>(warpgroup);\n  hopper::wgmma_wait<0>();",
+     "pass_turn<Config>(warpgroup);\n  for (auto& block : sums) for (auto& x : block) x *= 2;\n  hopper::wgmma_wait<0>();\n"
+     "  for (auto& block : sums) for (auto& x : block) x /= 2;"),
     ("last stage of a tile never released", GEMM + "kernel.h",
      "keep<Config>(sums);\n  if (previous >= 0) release<Config>(stages.empty(previous));", "keep<Config>(sums);"),
     ("ring parity never flips", "warpfold/kernels/pipeline.h", "parity ^= 1;", ""),

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "warpfold/layout/hardware/tile.h"
 
@@ -89,6 +90,13 @@ enum class Order : uint8_t { relaxed, release };
 // How long L2 should keep what a TMA operation touches.
 enum class CacheHint : uint8_t { none, evict_normal, evict_first, evict_last };
 
+// Memory that a kernel may touch.
+struct GlobalBuffer {
+  const void* data = nullptr;
+  int64_t bytes = 0;
+  const char* name = "";
+};
+
 // Shape of a launch; every block has `threads` threads and `shared_bytes` of dynamic shared memory.
 struct Launch {
   int blocks = 1;
@@ -97,6 +105,9 @@ struct Launch {
   int cluster = 1;                // blocks of a cluster; divides `blocks`
   void* stream = nullptr;         // a cudaStream_t
   bool overlap_previous = false;  // programmatic dependent launch: the kernel calls grid_dependency_wait()
+  // All that the kernel may touch, for the emulator: it reports an access outside, by name. Empty: not
+  // checked.
+  std::span<const GlobalBuffer> buffers = {};
 };
 
 }  // namespace warpfold::hopper

@@ -1,9 +1,9 @@
 // The scheduler: threads and engines of a cluster take turns at random; clusters of a launch do, too.
 #include "cluster.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
-#include <map>
 
 namespace warpfold::hopper::emulator {
 
@@ -13,16 +13,6 @@ namespace {
 
 constexpr uint32_t copy_agents = 32;  // asynchronous copies take these names in turn
 
-struct Named {
-  uintptr_t first;
-  size_t bytes;
-  std::string name;
-};
-std::vector<Named>& named_memory() {
-  static thread_local std::vector<Named> list;
-  return list;
-}
-
 }  // namespace
 
 Options& options() {
@@ -30,20 +20,8 @@ Options& options() {
   return o;
 }
 
-void name_memory(const void* memory, size_t bytes, std::string name) {
-  named_memory().push_back({reinterpret_cast<uintptr_t>(memory), bytes, std::move(name)});
-}
-
-std::string name_of_memory(uintptr_t address) {
-  const auto& list = named_memory();
-  for (auto n = list.rbegin(); n != list.rend(); ++n)
-    if (address >= n->first && address < n->first + n->bytes)
-      return "byte " + std::to_string(address - n->first) + " of " + n->name;
-  return "global memory";
-}
-
 Cluster::Cluster(const Launch& launch, uint32_t index, uint64_t seed, GlobalMemory& global,
-                 const std::function<void()>& kernel)
+                 Progress& progress, const std::function<void()>& kernel)
     : index_(index),
       threads_per_block_(uint32_t(launch.threads)),
       shared_bytes_(uint32_t(launch.shared_bytes)),
@@ -52,6 +30,7 @@ Cluster::Cluster(const Launch& launch, uint32_t index, uint64_t seed, GlobalMemo
       seed_(seed),
       random_(seed * 1000003 + index),
       global_(global),
+      progress_(progress),
       kernel_(kernel),
       blocks_(size_t(launch.cluster)),
       count_(threads_per_block_ * uint32_t(launch.cluster)),
@@ -70,9 +49,9 @@ Cluster::Cluster(const Launch& launch, uint32_t index, uint64_t seed, GlobalMemo
   }
   cluster_barrier_.arriving.reset(agents_, ranks() > 1);
   cluster_barrier_.expected = count_;
+  cluster_barrier_.of_all = true;
   warps_.resize(count_ / 32);
-  // As compiled for one block of an SM: the most that 64 Ki registers allow.
-  for (Warp& w : warps_) w.registers = std::min(256, 65536 / launch.threads / 8 * 8);
+  for (Warp& w : warps_) w.registers = registers_of_launch();
   warpgroups_.resize((count_ + 127) / 128);
   for (uint32_t t = 0; t < count_; ++t) {
     Thread& thread = threads_[t];
@@ -86,10 +65,10 @@ Cluster::Cluster(const Launch& launch, uint32_t index, uint64_t seed, GlobalMemo
   live_ = count_;
 }
 
-void Cluster::fail(const std::string& what) const {
-  std::string where = "cluster " + std::to_string(index_) + ", seed " + std::to_string(seed_);
-  throw Failure("emulator, " + where + ": " + what);
+std::string Cluster::located(const std::string& what) const {
+  return "emulator, cluster " + std::to_string(index_) + ", seed " + std::to_string(seed_) + ": " + what;
 }
+void Cluster::fail(const std::string& what) const { throw Failure(located(what)); }
 
 Fiber& Cluster::thread_main(void* argument) {
   Cluster& c = *static_cast<Cluster*>(argument);
@@ -98,20 +77,26 @@ Fiber& Cluster::thread_main(void* argument) {
     c.thread_exits();
   } catch (const Failure& e) {
     c.fiber_failure_ = e.what();
-    c.turn_ = 0;
+  } catch (const std::exception& e) {
+    c.fiber_failure_ = c.located(c.name_of_thread(c.running_) + " threw an exception: " + e.what());
+  } catch (...) {
+    c.fiber_failure_ = c.located(c.name_of_thread(c.running_) + " threw an exception");
   }
-  c.progress();
+  if (!c.fiber_failure_.empty()) c.turn_ = 0;
+  c.progressed();
   c.self().finished = true;
   c.own_warp().runnable &= ~(1u << c.running_ % 32);
   --c.own_block().live_threads;
   --c.live_;
+  c.leave_barriers();
   return c.next_fiber();
 }
 
 void Cluster::thread_exits() {
   Thread& t = self();
   if (!t.in_flight.empty()) fail(name_of_thread(running_) + " exits without waiting for its WGMMAs");
-  if (!t.copies_in_flight.empty())
+  // A copy that a barrier has been told of is waited for by others.
+  if (!t.copies_in_flight.empty() && t.copies_in_flight.back() > t.copies_arrived)
     fail(name_of_thread(running_) + " exits without waiting for its cp.async copies");
   const auto unread = [](const BulkGroup& g) { return !g.read_waited && (g.reading > 0 || !g.done.empty()); };
   bool left = t.open_bulk && unread(*t.open_bulk);
@@ -180,8 +165,8 @@ uint32_t Cluster::engines_ready() const {
 }
 
 void Cluster::step_engine(uint32_t pick) {
+  progressed();
   if (pick < copies_.size()) {
-    progress();
     if (copies_[pick]->step(*this)) {
       copies_[pick] = std::move(copies_.back());
       copies_.pop_back();
@@ -203,6 +188,14 @@ void Cluster::redraw_speeds() {
   warp_drag_.resize(warps_.size());
   for (uint32_t& d : warp_drag_) d = drags[random_.below(4)];
   engine_drag_ = engine_drags[random_.below(4)];
+}
+
+// The launch seems stuck: notes what the thread, which runs on, goes through.
+void Cluster::watch(const Visit& at) {
+  until_yield_ = 1;
+  ++progress_.watched;
+  auto& round = self().round;
+  if (round.size() < 6 && std::find(round.begin(), round.end(), at) == round.end()) round.push_back(at);
 }
 
 Warp& Cluster::enter_warp(const char* atom, uint64_t in, void* data) {
@@ -254,92 +247,6 @@ std::string Cluster::name_of(const Epoch& e) const {
   return "a " + std::string(copy.atom) + " of " + name_of_thread(copy.thread);
 }
 
-std::string Cluster::text_of(const Waiting& w, uint32_t thread) const {
-  const Block& b = blocks_[thread / threads_per_block_];
-  switch (w.what) {
-    case Waiting::For::try_wait:
-    case Waiting::For::mbarrier: {
-      const MBarrier& m = b.mbarriers[size_t(b.mbarrier_at[w.id / 8])];
-      return "mbarrier " + m.name + ", parity " + std::to_string(w.parity) + ": it is in phase " +
-             std::to_string(m.phase) + ", " + std::to_string(m.pending) + " of " + std::to_string(m.count) +
-             " arrivals and " + std::to_string(m.bytes) + " bytes are missing" +
-             (w.what == Waiting::For::try_wait ? " (by mbarrier_try_wait, again and again)" : "");
-    }
-    case Waiting::For::flag:
-      return "another value of " + name_of_memory(reinterpret_cast<uintptr_t>(w.flag)) +
-             " (by load_acquire, again and again): it is " + std::to_string(*w.flag);
-    case Waiting::For::registers:
-      return "registers_increase<" + std::to_string(w.id) + ">: the block has " +
-             std::to_string(b.free_registers) + " registers free, and a warp with " +
-             std::to_string(warps_[thread / 32].registers) + " a lane needs " +
-             std::to_string((int(w.id) - warps_[thread / 32].registers) * 32) + " more";
-    case Waiting::For::barrier:
-      return (w.id == 0 ? std::string("block_sync") : "named barrier " + std::to_string(w.id)) + ": " +
-             std::to_string(b.named[w.id].arrived) + " of " + std::to_string(b.named[w.id].expected) +
-             " threads have arrived";
-    case Waiting::For::cluster_barrier:
-      return "the cluster barrier: " + std::to_string(cluster_barrier_.arrived) + " of " +
-             std::to_string(cluster_barrier_.expected) + " threads have arrived";
-    case Waiting::For::warp:
-      return std::string(warps_[w.id].atom) + " of the whole warp: " + std::to_string(warps_[w.id].arrived) +
-             " of 32 lanes are there";
-    case Waiting::For::product:
-      return "wgmma_wait: not all warps of the warpgroup have issued the products";
-    case Waiting::For::bulk:
-      return "bulk_wait";
-    case Waiting::For::copy:
-      return "copy_async_wait";
-    case Waiting::For::nothing:
-      break;
-  }
-  return "";
-}
-
-// "lane 3", "lanes 0-4, 7"
-static std::string names_of_lanes(uint32_t mask) {
-  std::string text;
-  for (int lane = 0; lane < 32; ++lane) {
-    if ((mask >> lane & 1) == 0) continue;
-    const int first = lane;
-    while (lane < 31 && (mask >> (lane + 1) & 1) != 0) ++lane;
-    text += (text.empty() ? "" : ", ") + std::to_string(first);
-    if (lane > first) text += "-" + std::to_string(lane);
-  }
-  return (std::popcount(mask) == 1 ? "lane " : "lanes ") + text;
-}
-
-std::string Cluster::describe_waiters() const {
-  std::string text;
-  for (uint32_t rank = 0; rank < blocks_.size(); ++rank) {
-    std::map<std::string, std::map<uint32_t, uint32_t>> lanes;  // reason -> warp -> mask
-    uint32_t ended = 0;
-    for (uint32_t t = rank * threads_per_block_; t < (rank + 1) * threads_per_block_; ++t) {
-      ended += threads_[t].finished;
-      const Warp& w = warps_[t / 32];
-      Waiting why = threads_[t].waiting;
-      if (why.what == Waiting::For::warp && w.arrived == 32) why = w.waits_for;
-      const bool asks = why.what == Waiting::For::try_wait || why.what == Waiting::For::flag;
-      const bool runnable = (w.runnable >> t % 32 & 1) != 0;
-      if (!threads_[t].finished && (asks || !runnable))
-        lanes[text_of(why, t)][t % threads_per_block_ / 32] |= 1u << t % 32;
-    }
-    for (const auto& [reason, warps] : lanes) {
-      text += "\n  block " + std::to_string(threads_[rank * threads_per_block_].identity.block) + ": ";
-      const char* separator = "";
-      for (const auto& [warp, mask] : warps) {
-        text += separator + ("warp " + std::to_string(warp));
-        if (mask != 0xFFFFFFFF) text += " (" + names_of_lanes(mask) + ")";
-        separator = ", ";
-      }
-      text += " wait" + std::string(warps.size() == 1 ? "s" : "") + " for " + reason;
-    }
-    if (ended > 0)
-      text += "\n  block " + std::to_string(threads_[rank * threads_per_block_].identity.block) + ": " +
-              std::to_string(ended) + " of " + std::to_string(threads_per_block_) + " threads have ended";
-  }
-  return text;
-}
-
 void Cluster::check_finished() {
   for (uint32_t t = 0; has_warpgroups_ && t < count_; t += 32) {
     const Warp &first = warps_[t / 128 * 4], &w = warps_[t / 32];
@@ -348,6 +255,11 @@ void Cluster::check_finished() {
            " registers_increase or registers_decrease, " + name_of_warp(t / 128 * 128) + " " +
            std::to_string(first.register_changes) + ": all four warps of a warpgroup have to");
   }
+  const int launched_with = std::min(registers_of_launch(), most_increase_);
+  if (least_increase_ < launched_with)
+    fail("registers_increase<" + std::to_string(least_increase_) + ">: " + name_of_warp(least_increaser_) +
+         " has " + std::to_string(launched_with) +
+         " registers a lane from the launch; an increase to fewer is undefined");
   for (uint32_t rank = 0; rank < blocks_.size(); ++rank)
     for (const MBarrier& b : blocks_[rank].mbarriers)
       if (b.live && b.bytes != 0)
@@ -370,17 +282,30 @@ Status run(const Launch& launch, const std::function<void()>& kernel) {
   if (launch.shared_bytes < 0 || launch.shared_bytes > layout::hardware::max_shared_bytes)
     return refuse(std::to_string(launch.shared_bytes) + " bytes of shared memory; a block has at most " +
                   std::to_string(layout::hardware::max_shared_bytes));
+  const Options& o = options();
+  if (o.resident_clusters < 1)
+    return refuse("options().resident_clusters is " + std::to_string(o.resident_clusters) +
+                  "; at least one cluster has to run");
   try {
     const auto clusters = uint32_t(launch.blocks / launch.cluster);
-    const uint64_t seed = options().seed;
-    GlobalMemory global(clusters);
+    const uint64_t seed = o.seed;
+    GlobalMemory global(clusters, launch.buffers);
+    Progress progress{o.patience};
     Random random(seed);
     std::vector<std::unique_ptr<Cluster>> resident;
     uint32_t next = 0;
     const auto admit = [&] {
-      resident.push_back(std::make_unique<Cluster>(launch, next++, seed, global, kernel));
+      resident.push_back(std::make_unique<Cluster>(launch, next++, seed, global, progress, kernel));
     };
-    while (next < clusters && next < uint32_t(options().resident_clusters)) admit();
+    while (next < clusters && next < uint32_t(o.resident_clusters)) admit();
+    const auto deadlock = [&](std::string text) {
+      for (const auto& r : resident) text += r->describe_waiters();
+      if (next < clusters)
+        text += "\n  " + std::to_string(clusters - next) + " of " + std::to_string(clusters) +
+                " clusters have not begun: options().resident_clusters lets " +
+                std::to_string(o.resident_clusters) + " run at once, and a grid may not wait for more";
+      resident[0]->fail(text);
+    };
     std::vector<bool> stuck(resident.size());
     size_t stuck_count = 0;
     while (!resident.empty()) {
@@ -388,12 +313,9 @@ Status run(const Launch& launch, const std::function<void()>& kernel) {
       if (stuck[i]) continue;
       Cluster& c = *resident[i];
       bool moved = false;
-      if (global.asked_in_vain > options().patience) {
-        std::string text =
-            "deadlock: nothing has changed for " + std::to_string(options().patience) + " questions";
-        for (const auto& r : resident) text += r->describe_waiters();
-        resident[0]->fail(text);
-      }
+      if (progress.watched > Progress::watch)
+        deadlock("deadlock: threads run on, but nothing has changed for " + std::to_string(o.patience) +
+                 (progress.questions > o.patience ? " questions" : " turns"));
       for (int slice = 0; slice < 16 && !c.finished(); ++slice) {
         if (!c.step()) break;
         moved = true;
@@ -409,15 +331,11 @@ Status run(const Launch& launch, const std::function<void()>& kernel) {
         stuck_count = 0;
       } else {
         stuck[i] = true;
-        if (++stuck_count == resident.size()) {
-          std::string text = "deadlock";
-          for (const auto& r : resident) text += r->describe_waiters();
-          resident[0]->fail(text);
-        }
+        if (++stuck_count == resident.size()) deadlock("deadlock");
       }
     }
     return {};
-  } catch (const Failure& e) {
+  } catch (const std::exception& e) {  // a Failure, or no memory
     return warpfold::fail(ErrorCode::kInvalidArgument, e.what());
   }
 }

@@ -58,6 +58,18 @@ class Queue {
   std::vector<Lanes> lanes_;
 };
 
+// Whether a launch still gets anywhere. Threads that ask again and again (load_acquire, mbarrier_try_wait) or
+// that poll by other atoms never stop running: when nothing happens for long that could end a wait, the
+// launch is stuck. Those who run on are then watched for a while, to be named.
+struct Progress {
+  uint64_t patience;
+  uint64_t questions = 0;  // since any other thread changed anything
+  uint64_t turns = 0;      // ends of slices, since a phase or a copy ended or a thread did
+  uint64_t watched = 0;    // slices
+  static constexpr uint64_t watch = 1 << 14;
+  bool stuck() const { return questions > patience || turns > patience; }
+};
+
 struct MBarrier {
   bool live = false;
   std::string name;
@@ -69,9 +81,12 @@ struct MBarrier {
   Queue waiters;
 };
 
-// A barrier of whole warps: named ones, the block's, the cluster's.
+// A barrier of whole warps: named ones, the block's, the cluster's. The last two expect all threads that have
+// not ended.
 struct WarpBarrier {
   uint32_t expected = 0, arrived = 0;
+  bool of_all = false;
+  uint32_t ended = 0;  // of all: threads that have ended and did not arrive in this generation
   uint64_t generation = 0;
   Gathered arriving;
   Knowledge completed;
@@ -158,11 +173,20 @@ struct Warpgroup {
   Queue waiters;
 };
 
+// An atom at which a thread ended its slice.
+struct Visit {
+  const char* atom;
+  uint64_t where;  // an address, 0: none
+  bool in_shared;
+  bool operator==(const Visit&) const = default;
+};
+
 struct Thread {
   Fiber fiber;
   Identity identity;
   bool finished = false;
   Waiting waiting;
+  std::vector<Visit> round;     // while it is watched: the atoms that it goes through
   SharedClock base, published;  // see Knowledge
   Time now = 1;
   Time products_known = 0;         // of its own warpgroup
@@ -171,7 +195,7 @@ struct Thread {
   // its last fence_cluster.
   SharedClock fence_published;
   Time fence_time = 0;
-  uint64_t cluster_phase = 0;  // of the cluster barrier in which it arrived last
+  uint64_t cluster_phase = ~uint64_t{0};  // of the cluster barrier in which it arrived last
 
   // WGMMA
   struct InFlight {
@@ -218,7 +242,7 @@ struct Block {
 
 class Cluster {
  public:
-  Cluster(const Launch& launch, uint32_t index, uint64_t seed, GlobalMemory& global,
+  Cluster(const Launch& launch, uint32_t index, uint64_t seed, GlobalMemory& global, Progress& progress,
           const std::function<void()>& kernel);
   // Runs one slice of a thread or of an engine; false when nothing can run.
   bool step();
@@ -239,6 +263,14 @@ class Cluster {
   uint32_t rank_of(uint32_t thread) const { return thread / threads_per_block_; }
   uint32_t threads_per_block() const { return threads_per_block_; }
   uint32_t shared_bytes() const { return shared_bytes_; }
+  // Of a lane, as compiled for one block of a multiprocessor: at most these.
+  int registers_of_launch() const { return std::min(256, 65536 / int(threads_per_block_) / 8 * 8); }
+  void first_increase(int count) {  // by the running warp, of the launch's registers
+    most_increase_ = std::max(most_increase_, count);
+    if (count >= least_increase_) return;
+    least_increase_ = count;
+    least_increaser_ = running_;
+  }
   GlobalMemory& global() { return global_; }
   uint32_t index() const { return index_; }
   Random& random() { return random_; }
@@ -249,11 +281,22 @@ class Cluster {
   WarpBarrier& cluster_barrier() { return cluster_barrier_; }
 
   // At every atom; one of 16 lets others run.
-  void maybe_yield() {
-    if (--until_yield_ == 0) yield();
+  void maybe_yield(const char* atom) {
+    if (--until_yield_ == 0) yield({atom, 0, false});
   }
-  void yield() {
+  void maybe_yield(const char* atom, uint32_t shared) {
+    if (--until_yield_ == 0) yield({atom, shared, true});
+  }
+  void maybe_yield(const char* atom, const void* global) {
+    if (--until_yield_ == 0) yield({atom, reinterpret_cast<uintptr_t>(global), false});
+  }
+  void yield(const Visit& at) {
     until_yield_ = 1 + random_.below(31);
+    ++progress_.turns;
+    if (progress_.stuck())
+      watch(at);
+    else
+      progress_.watched = 0;
     suspend();
   }
   template <class Ready>
@@ -271,7 +314,7 @@ class Cluster {
   // All 32 lanes meet; the last one runs last(warp) for all. Returns the lane's `out`.
   template <class Last>
   uint64_t meet(const char* atom, uint64_t in, void* data, Last last) {
-    maybe_yield();
+    maybe_yield(atom);
     Warp& w = enter_warp(atom, in, data);
     if (w.arrived == 32) {
       last(w);
@@ -294,6 +337,7 @@ class Cluster {
     w.waits_for = {};
     wake(warp, std::exchange(w.waiting, 0));
   }
+  void complete_if_due(WarpBarrier& b);
   void leave_barrier(uint32_t warp, const WarpBarrier& b);  // which has completed
   uint32_t warp_first() const { return running_ / 32 * 32; }
 
@@ -327,13 +371,14 @@ class Cluster {
   uint32_t warpgroup_agent(uint32_t warpgroup) const { return count_ + warpgroup; }
   Epoch next_copy_epoch(const char* atom);  // the running thread issues it
 
-  // Something happened that a thread may be asking for again and again. When nothing of the kind happens for
-  // long while threads ask, that is a deadlock, too.
-  void progress() { global_.asked_in_vain = 0; }
-  void ask_in_vain(Waiting why) {
+  // Something changed that a thread may be asking for again and again.
+  void changed() { progress_.questions = 0; }
+  // Something that does not happen for ever in a launch that is stuck.
+  void progressed() { progress_.questions = progress_.turns = 0; }
+  void ask_in_vain(Waiting why, const Visit& at) {
     self().waiting = why;
-    ++global_.asked_in_vain;
-    yield();
+    ++progress_.questions;
+    yield(at);
   }
 
   // Shared memory: address without a rank. Fails when outside or misaligned.
@@ -374,7 +419,20 @@ class Cluster {
       return cell->add_read(a.self);
     check_parts_async_read(rank, address, a, passed);
   }
-  void check_global(const void* p, uint64_t bytes, GlobalMemory::Use use, const char* what);
+  // An access to global memory by `thread`, or a copy that it issued: inside the launch's buffers (`only` in
+  // the one given), and ordered after what other clusters did there.
+  void check_global(const void* p, uint64_t bytes, GlobalMemory::Use use, const char* what, uint32_t thread,
+                    const GlobalBuffer* only = nullptr) {
+    check_bounds(p, bytes, what, thread, only);
+    if (check_races_) check_global_race(p, bytes, use, what, thread);
+  }
+  void check_bounds(const void* p, uint64_t bytes, const char* what, uint32_t thread,
+                    const GlobalBuffer* only = nullptr) {
+    const auto address = reinterpret_cast<uintptr_t>(p);
+    if (only != nullptr ? !GlobalMemory::holds(*only, address, bytes)
+                        : global_.checks_bounds() && global_.buffer_of(address, bytes) == nullptr)
+      fail_bounds(address, bytes, what, thread, only);
+  }
 
   // mbarriers
   MBarrier& mbarrier(uint32_t rank, uint32_t address, const char* atom, bool from_afar);
@@ -385,6 +443,7 @@ class Cluster {
 
   void add_copy(std::unique_ptr<AsyncOp> op) { copies_.push_back(std::move(op)); }
   [[noreturn]] void fail(const std::string& what) const;
+  std::string located(const std::string& what) const;  // a report's beginning and `what`
   // Puts the text together out of line, which keeps the frames small that suspended threads leave on their
   // stacks: those are what the caches have to hold.
   template <std::invocable Text>
@@ -396,6 +455,13 @@ class Cluster {
   std::string name_of_warp(uint32_t thread) const;
 
  private:
+  void watch(const Visit& at);
+  void leave_barriers();  // the running thread, which has ended
+  bool fence_follows(const Epoch& write, const Access& by, bool& any) const;
+  void check_global_race(const void* p, uint64_t bytes, GlobalMemory::Use use, const char* what,
+                         uint32_t thread);
+  [[noreturn]] void fail_bounds(uintptr_t address, uint64_t bytes, const char* what, uint32_t thread,
+                                const GlobalBuffer* only) const;
   void check_parts_async_read(uint32_t rank, uint32_t address, const Access& a, Passed& passed);
   static Fiber& thread_main(void* argument);
   void run_warp(uint32_t position);
@@ -417,6 +483,7 @@ class Cluster {
   void redraw_speeds();
   void thread_exits();
   std::string text_of(const Waiting& w, uint32_t thread) const;
+  std::string text_of_round(uint32_t thread) const;
   [[noreturn]] void fail_place(uint32_t rank, uint32_t address, uint32_t bytes, uint32_t alignment,
                                const char* atom) const;
   [[noreturn]] void fail_race(const char* access, uint32_t rank, uint32_t address, const Epoch& self,
@@ -431,6 +498,7 @@ class Cluster {
   size_t agents_;
   Random random_;
   GlobalMemory& global_;
+  Progress& progress_;
   const std::function<void()>& kernel_;
   ClockJoiner joiner_;
   std::vector<Block> blocks_;
@@ -448,6 +516,10 @@ class Cluster {
   std::vector<uint32_t> ready_;  // warps with runnable lanes
   Fiber scheduler_;
   uint32_t running_ = 0, live_ = 0;
+  // registers_increase of warps that still had what they were launched with: the least, by which warp; the
+  // most.
+  int least_increase_ = 256, most_increase_ = 0;
+  uint32_t least_increaser_ = 0;
   // The turn of the running thread's warp: the lanes that have still to run, as a mask from lane turn_first_.
   uint32_t turn_first_ = 0, turn_ = 0;
   uint32_t until_yield_ = 1;  // atoms
@@ -458,7 +530,5 @@ class Cluster {
   uint32_t engine_drag_ = 0;
   uint64_t steps_ = 0;
 };
-
-std::string name_of_memory(uintptr_t address);
 
 }  // namespace warpfold::hopper::emulator

@@ -31,8 +31,9 @@ struct Box {
   TensorMap map;
   int64_t at[5] = {};
   uint32_t row_bytes = 0, rows = 1;
+  const GlobalBuffer* buffer;  // that the tensor begins in, and must not leave
 
-  Box(const TensorMap& m, const int* coordinates) : map(m) {
+  Box(const TensorMap& m, const int* coordinates, const GlobalBuffer* b) : map(m), buffer(b) {
     for (int i = 0; i < m.shape.rank; ++i) at[i] = coordinates[i];
     row_bytes = uint32_t(m.shape.box[0]) * uint32_t(m.shape.element_bytes);
     for (int i = 1; i < m.shape.rank; ++i) rows *= uint32_t(m.shape.box[i]);
@@ -56,6 +57,12 @@ struct Box {
     return r;
   }
 };
+
+// The launch's buffer that holds the beginning of a tensor; null if the launch names none.
+const GlobalBuffer* buffer_of(Cluster& c, const void* base, uint64_t bytes, const char* what) {
+  c.check_bounds(base, bytes, what, c.running());
+  return c.global().buffer_of(reinterpret_cast<uintptr_t>(base), bytes);
+}
 
 void check_box(Cluster& c, const char* atom, const TensorMap& m, uint32_t shared, const int* at, int rank) {
   if (rank != m.shape.rank)
@@ -102,7 +109,8 @@ struct Load final : AsyncOp {
       const Row r = box.row(done);
       std::memset(line, 0, box.row_bytes);  // outside the tensor: zeros, which count as bytes
       if (r.global != nullptr) {
-        c.check_global(r.global, uint64_t(r.last - r.first), GlobalMemory::Use::read, "the TMA load");
+        c.check_global(r.global, uint64_t(r.last - r.first), GlobalMemory::Use::read, "the TMA load",
+                       parent.agent, box.buffer);
         std::memcpy(line + r.first, r.global, size_t(r.last - r.first));
         if (box.map.type == ElementType::tf32) round_to_tf32(line, box.row_bytes);
       }
@@ -178,7 +186,7 @@ struct Store final : AsyncOp {
       const int64_t last = std::min<int64_t>(box.row_bytes, (r.last + 15) / 16 * 16);
       c.check_global(r.global, uint64_t(last - r.first),
                      add ? GlobalMemory::Use::atomic : GlobalMemory::Use::write,
-                     add ? "the TMA reduction" : "the TMA store");
+                     add ? "the TMA reduction" : "the TMA store", thread, box.buffer);
       const uint8_t* from = &data[i * box.row_bytes + uint32_t(r.first)];
       if (add)
         add_to_memory(r.global, from, size_t(last - r.first), box.map.type);
@@ -231,7 +239,7 @@ Box line(Cluster& c, const char* atom, const void* global, uint32_t shared, uint
   m.shape.size[1] = m.shape.box[1] = bytes / 16;
   m.shape.stride[1] = 16;
   const int origin[2] = {0, 0};
-  return Box(m, origin);
+  return Box(m, origin, buffer_of(c, m.base, bytes, "the bulk copy"));
 }
 
 }  // namespace
@@ -239,14 +247,15 @@ Box line(Cluster& c, const char* atom, const void* global, uint32_t shared, uint
 void tma_load(uint32_t destination, const TensorMap& map, uint32_t barrier, uint32_t mask, const int* at,
               int rank) {
   Cluster& c = cluster();
-  c.maybe_yield();
+  c.maybe_yield("tma_load");
   check_box(c, "tma_load", map, destination, at, rank);
-  const Box box(map, at);
+  const Box box(map, at, buffer_of(c, map.base, 1, "the TMA load"));
   const uint32_t own = c.own_rank();
   const bool multicast = mask != 0;
   mask &= 0xFFFF;
   if (!multicast) mask = 1u << own;
-  if (mask == 0 || mask >> c.ranks() != 0)
+  if (mask == 0) c.fail("tma_load_multicast: the mask names no block");
+  if (mask >> c.ranks() != 0)
     c.fail("tma_load_multicast: the mask " + std::to_string(mask) + " names a block outside the cluster of " +
            std::to_string(c.ranks()));
   for (uint32_t r = 0; r < c.ranks(); ++r) {
@@ -262,13 +271,13 @@ void tma_load(uint32_t destination, const TensorMap& map, uint32_t barrier, uint
 
 void tma_store(const TensorMap& map, uint32_t source, const int* at, int rank, bool add) {
   Cluster& c = cluster();
-  c.maybe_yield();
+  c.maybe_yield(add ? "tma_reduce_add" : "tma_store");
   check_box(c, add ? "tma_reduce_add" : "tma_store", map, source, at, rank);
   for (int i = 0; i < rank; ++i)
     if (at[i] < 0)
       c.fail("tma_store: coordinate " + std::to_string(i) + " of the box is " + std::to_string(at[i]) +
              "; a store that begins before the tensor is an illegal instruction on the chip");
-  const Box box(map, at);
+  const Box box(map, at, buffer_of(c, map.base, 1, add ? "the TMA reduction" : "the TMA store"));
   c.check_range(c.own_rank(), source, box.rows * box.row_bytes, "tma_store");
   issue_store(c, add ? "tma_reduce_add" : "tma_store", box, source, add);
 }
@@ -279,7 +288,7 @@ void tma_prefetch(const TensorMap& map, const int* at, int rank) {
 
 void bulk_load(uint32_t destination, const void* source, uint32_t bytes, uint32_t barrier) {
   Cluster& c = cluster();
-  c.maybe_yield();
+  c.maybe_yield("bulk_load");
   const Box box = line(c, "bulk_load", source, destination, bytes);
   const uint32_t own = c.own_rank();
   c.check_range(own, destination, bytes, "bulk_load");
@@ -290,7 +299,7 @@ void bulk_load(uint32_t destination, const void* source, uint32_t bytes, uint32_
 
 void bulk_store(void* destination, uint32_t source, uint32_t bytes) {
   Cluster& c = cluster();
-  c.maybe_yield();
+  c.maybe_yield("bulk_store");
   const Box box = line(c, "bulk_store", destination, source, bytes);
   c.check_range(c.own_rank(), source, bytes, "bulk_store");
   if (bytes > 0) issue_store(c, "bulk_store", box, source, false);
@@ -303,7 +312,7 @@ void bulk_commit() {
 
 void bulk_wait(uint32_t pending, bool read_only) {
   Cluster& c = cluster();
-  c.maybe_yield();
+  c.maybe_yield("bulk_wait");
   Thread& t = c.self();
   const size_t count = t.bulk_groups.size();
   bool learned = false;
@@ -336,9 +345,11 @@ struct SmallCopy final : AsyncOp {
   Epoch self, parent;
 
   bool step(Cluster& c) override {
+    if (c.block(rank).live_threads == 0)
+      c.fail("a cp.async of " + c.name_of_thread(thread) + " lands in its block, which has ended");
     uint8_t value[16] = {};
     if (valid > 0) {
-      c.check_global(source, valid, GlobalMemory::Use::read, "cp.async");
+      c.check_global(source, valid, GlobalMemory::Use::read, "cp.async", thread);
       std::memcpy(value, source, valid);
     }
     c.check_write(rank, destination, bytes, {base.get(), self, parent});
@@ -371,7 +382,7 @@ struct SmallCopy final : AsyncOp {
 
 void copy_async(uint32_t destination, const void* source, uint32_t bytes, uint32_t valid_bytes) {
   Cluster& c = cluster();
-  c.maybe_yield();
+  c.maybe_yield("copy_async", source);
   if (reinterpret_cast<uintptr_t>(source) % bytes != 0 && valid_bytes > 0)
     c.fail("copy_async: the source is no multiple of " + std::to_string(bytes));
   if (valid_bytes > bytes) c.fail("copy_async: more valid bytes than bytes");
@@ -399,7 +410,7 @@ void copy_async_commit() {
 
 void copy_async_wait(uint32_t pending) {
   Cluster& c = cluster();
-  c.maybe_yield();
+  c.maybe_yield("copy_async_wait");
   Thread& t = c.self();
   uint64_t last = 0;
   while (t.copy_groups.size() > pending) {
@@ -426,7 +437,7 @@ void copy_async_wait(uint32_t pending) {
 
 void copy_async_arrive(uint32_t barrier) {
   Cluster& c = cluster();
-  c.maybe_yield();
+  c.maybe_yield("copy_async_arrive", barrier);
   Thread& t = c.self();
   MBarrier& b = c.mbarrier(c.own_rank(), barrier, "copy_async_arrive", false);
   t.copies_arrived = t.copies;

@@ -2,6 +2,27 @@
 
 namespace warpfold::hopper::emulator {
 
+const GlobalBuffer* GlobalMemory::nearest(uintptr_t address) const {
+  const GlobalBuffer* best = nullptr;
+  uint64_t least = ~uint64_t{0};
+  for (const GlobalBuffer& b : buffers_) {
+    if (b.data == nullptr) continue;
+    const auto first = reinterpret_cast<uintptr_t>(b.data), last = first + uint64_t(b.bytes);
+    const uint64_t distance = address < first ? first - address : address >= last ? address - last + 1 : 0;
+    if (distance < least) {
+      least = distance;
+      best = &b;
+    }
+  }
+  return best;
+}
+
+std::string GlobalMemory::name_of(uintptr_t address) const {
+  const GlobalBuffer* b = nearest(address);
+  if (b == nullptr) return "global memory";
+  return "byte " + std::to_string(int64_t(address - reinterpret_cast<uintptr_t>(b->data))) + " of " + b->name;
+}
+
 bool GlobalMemory::knows(uint32_t cluster, const Epoch& e) const {
   if (e.time == 0 || e.agent == cluster) return true;
   const Clock& clock = knowledge_[cluster].clock;

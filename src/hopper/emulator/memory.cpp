@@ -69,6 +69,18 @@ void Cluster::check_read(uint32_t rank, uint32_t address, uint32_t bytes, const 
   }
 }
 
+// Has the thread that made an ordinary write executed fence_async_shared since, before what `by` knows of it?
+// any: it has executed one at all.
+bool Cluster::fence_follows(const Epoch& write, const Access& by, bool& any) const {
+  // The first fence after the write; it is most often one of the thread's last.
+  const auto& fences = threads_[write.agent].async_fences;
+  auto from = fences.end() - std::min<ptrdiff_t>(4, fences.end() - fences.begin());
+  if (from != fences.end() && *from >= write.time) from = fences.begin();
+  const auto fence = std::lower_bound(from, fences.end(), write.time);
+  any = fence != fences.end();
+  return any && by.knows({write.agent, *fence});
+}
+
 // An asynchronous read also needs the writer's fence_async_shared between its ordinary write and the
 // synchronisation.
 void Cluster::check_parts_async_read(uint32_t rank, uint32_t address, const Access& a, Passed& passed) {
@@ -82,25 +94,28 @@ void Cluster::check_parts_async_read(uint32_t rank, uint32_t address, const Acce
     if (const Epoch* e = shadow.read(cell, a)) fail_race("the read", rank, address, a.self, *e);
     passed.add(w);
     if (w.time == 0 || w.agent >= count_) continue;
-    // The first fence after the write; it is most often one of the thread's last.
-    const auto& fences = threads_[w.agent].async_fences;
-    auto from = fences.end() - std::min<ptrdiff_t>(4, fences.end() - fences.begin());
-    if (from != fences.end() && *from >= w.time) from = fences.begin();
-    const auto fence = std::lower_bound(from, fences.end(), w.time);
-    if (fence == fences.end() || *fence > a.known(w.agent))
+    if (bool any = false; !fence_follows(w, a, any))
       fail(name_of(a.self) + " reads shared address " + std::to_string(address) + ", written by " +
            name_of(w) + " with no fence_async_shared after the write" +
-           (fence == fences.end() ? "" : " and before the synchronisation"));
+           (any ? " and before the synchronisation" : ""));
   }
 }
 
-void Cluster::check_global(const void* p, uint64_t bytes, GlobalMemory::Use use, const char* what) {
-  if (!check_races_) return;
+void Cluster::fail_bounds(uintptr_t address, uint64_t bytes, const char* what, uint32_t thread,
+                          const GlobalBuffer* only) const {
+  const GlobalBuffer& b = only != nullptr ? *only : *global_.nearest(address);
+  fail(std::string(what) + " of " + std::to_string(bytes) + " bytes at byte " +
+       std::to_string(int64_t(address - reinterpret_cast<uintptr_t>(b.data))) + " of " + b.name + " by " +
+       name_of_thread(thread) + " reaches outside that buffer, which has " + std::to_string(b.bytes) +
+       " bytes");
+}
+
+void Cluster::check_global_race(const void* p, uint64_t bytes, GlobalMemory::Use use, const char* what,
+                                uint32_t thread) {
   const auto address = reinterpret_cast<uintptr_t>(p);
   if (const int other = global_.access(index_, address, bytes, use); other >= 0)
     fail("race on global memory: " + std::string(what) + " of " + std::to_string(bytes) + " bytes at " +
-         name_of_memory(address) + " by block " + std::to_string(threads_[running_].identity.block) +
-         " is not ordered after an access by " +
+         global_.name_of(address) + " by " + name_of_thread(thread) + " is not ordered after an access by " +
          (ranks() == 1 ? "block " + std::to_string(other)
                        : "blocks " + std::to_string(uint32_t(other) * ranks()) + " to " +
                              std::to_string((uint32_t(other) + 1) * ranks() - 1)));
@@ -110,7 +125,7 @@ void Cluster::check_global(const void* p, uint64_t bytes, GlobalMemory::Use use,
 
 void shared_read(uint32_t address, void* value, uint32_t bytes) {
   Cluster& c = cluster();
-  c.maybe_yield();
+  c.maybe_yield("load_shared", address);
   const Place p = place(c, address);
   const uint8_t* memory = c.at(p.rank, p.address, bytes, bytes, "load_shared");
   if (c.block(p.rank).live_threads == 0)
@@ -121,14 +136,14 @@ void shared_read(uint32_t address, void* value, uint32_t bytes) {
 
 void shared_write(uint32_t address, const void* value, uint32_t bytes) {
   Cluster& c = cluster();
-  c.maybe_yield();
+  c.maybe_yield("store_shared", address);
   const Place p = place(c, address);
   uint8_t* memory = c.at(p.rank, p.address, bytes, bytes, "store_shared");
   if (c.block(p.rank).live_threads == 0)
     c.fail([=] { return "store_cluster: the block of rank " + std::to_string(p.rank) + " has exited"; });
   c.check_write(p.rank, p.address, bytes, c.access());
   std::memcpy(memory, value, bytes);
-  c.progress();
+  c.changed();
 }
 
 uint32_t map_shared(uint32_t address, int rank) {
@@ -189,44 +204,47 @@ static void check_aligned(Cluster& c, const void* p, uint32_t bytes, const char*
   const auto address = reinterpret_cast<uintptr_t>(p);
   if (address == 0) c.fail(std::string(atom) + ": null pointer");
   if (address % bytes != 0)
-    c.fail(std::string(atom) + ": " + std::to_string(bytes) + " bytes at " + name_of_memory(address) +
+    c.fail(std::string(atom) + ": " + std::to_string(bytes) + " bytes at " + c.global().name_of(address) +
            " are misaligned: address modulo " + std::to_string(bytes) + " is " +
            std::to_string(address % bytes));
 }
 
 void global_read(const void* p, uint32_t bytes) {
   Cluster& c = cluster();
-  c.maybe_yield();
+  c.maybe_yield("load_global", p);
   check_aligned(c, p, bytes, "load_global");
-  c.check_global(p, bytes, GlobalMemory::Use::read, "the read");
+  c.check_global(p, bytes, GlobalMemory::Use::read, "the read", c.running());
 }
 void global_write(const void* p, uint32_t bytes) {
   Cluster& c = cluster();
-  c.maybe_yield();
+  c.maybe_yield("store_global", p);
   check_aligned(c, p, bytes, "store_global");
-  c.check_global(p, bytes, GlobalMemory::Use::write, "the write");
-  c.progress();
+  c.check_global(p, bytes, GlobalMemory::Use::write, "the write", c.running());
+  c.changed();
 }
 void global_atomic(const void* p) {
   Cluster& c = cluster();
-  c.maybe_yield();
+  c.maybe_yield("atomic_add", p);
   check_aligned(c, p, 4, "atomic_add");
-  c.check_global(p, 4, GlobalMemory::Use::atomic, "the atomic");
+  c.check_global(p, 4, GlobalMemory::Use::atomic, "the atomic", c.running());
   c.global().relaxed(c.index(), reinterpret_cast<uintptr_t>(p));
-  c.progress();
+  c.changed();
 }
 void global_release(const void* p) {
   Cluster& c = cluster();
-  c.maybe_yield();
+  c.maybe_yield("a release", p);
   check_aligned(c, p, 4, "a release");
+  c.check_bounds(p, 4, "the release", c.running());
   c.global().release(c.index(), reinterpret_cast<uintptr_t>(p));
-  c.progress();
+  c.changed();
 }
 void global_acquire(const void* p) {
   Cluster& c = cluster();
   check_aligned(c, p, 4, "load_acquire");
+  c.check_bounds(p, 4, "load_acquire", c.running());
   // Such a load is often repeated until another block has stored.
-  c.ask_in_vain({Waiting::For::flag, 0, 0, static_cast<const int*>(p)});
+  c.ask_in_vain({Waiting::For::flag, 0, 0, static_cast<const int*>(p)},
+                {"load_acquire", reinterpret_cast<uintptr_t>(p), false});
   c.global().acquire(c.index(), reinterpret_cast<uintptr_t>(p));
 }
 

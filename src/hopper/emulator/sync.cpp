@@ -25,16 +25,20 @@ MBarrier& Cluster::mbarrier(uint32_t rank, uint32_t address, const char* atom, b
   if (!access().knows(m.initialised))
     fail(std::string(atom) + ": mbarrier " + m.name + " is used by " + name_of_thread(running_) +
          " with no barrier between its initialisation and this use");
-  if (from_afar && (m.fenced.time == 0 || !access().knows(m.fenced)))
-    fail(std::string(atom) + ": mbarrier " + m.name + " is used by " +
-         (rank == rank_of(running_) ? "the copy engine" : "another block") +
-         " but its initialisation was not published by fence_mbarrier_init, followed by a barrier");
-  return m;
+  if (!from_afar || (m.fenced.time != 0 && access().knows(m.fenced))) return m;
+  // To the copy engine of its own block a fence of the proxy publishes it as well.
+  const bool own = rank == rank_of(running_);
+  if (bool any; own && fence_follows(m.initialised, access(), any)) return m;
+  fail(std::string(atom) + ": mbarrier " + m.name + " is used by " +
+       (own ? "the copy engine" : "another block") +
+       " but its initialisation was not published by fence_mbarrier_init" +
+       (own ? " (or fence_async_shared)" : "") + ", followed by a barrier");
 }
 
 void Cluster::complete_if_due(MBarrier& b) {
   if (b.pending != 0 || b.bytes != 0) return;
   ++b.phase;
+  progressed();
   b.pending = b.count;
   b.completed = b.arriving.freeze();
   wake(b.waiters);
@@ -47,7 +51,7 @@ void Cluster::arrive(MBarrier& b, Order order) {
   add_to(b.arriving, running_, order);
   ++self().now;
   --b.pending;
-  progress();
+  changed();
   complete_if_due(b);
 }
 
@@ -71,7 +75,7 @@ void Cluster::mbarrier_bytes(uint32_t rank, uint32_t address, uint32_t bytes, co
 
 void mbarrier_init(uint32_t address, uint32_t arrivals, const char* name, int index) {
   Cluster& c = cluster();
-  c.maybe_yield();
+  c.maybe_yield("mbarrier_init", address);
   const uint32_t rank = c.own_rank();
   if (address % 8 != 0) c.fail("mbarrier_init: address " + std::to_string(address) + " is no multiple of 8");
   c.check_range(rank, address, 8, "mbarrier_init");
@@ -102,7 +106,7 @@ void mbarrier_invalidate(uint32_t address) {
 
 void mbarrier_arrive(uint32_t address, uint32_t expect_bytes) {
   Cluster& c = cluster();
-  c.maybe_yield();
+  c.maybe_yield("mbarrier_arrive", address);
   MBarrier& b = c.mbarrier(c.own_rank(), address, "mbarrier_arrive", false);
   b.bytes += expect_bytes;
   if (b.bytes >= 1 << 20) c.fail("mbarrier " + b.name + " expects 2^20 bytes or more");
@@ -111,7 +115,7 @@ void mbarrier_arrive(uint32_t address, uint32_t expect_bytes) {
 
 void mbarrier_expect(uint32_t address, uint32_t bytes) {
   Cluster& c = cluster();
-  c.maybe_yield();
+  c.maybe_yield("mbarrier_expect_tx", address);
   MBarrier& b = c.mbarrier(c.own_rank(), address, "mbarrier_expect_tx", false);
   b.bytes += bytes;
   if (b.bytes >= 1 << 20) c.fail("mbarrier " + b.name + " expects 2^20 bytes or more");
@@ -119,7 +123,7 @@ void mbarrier_expect(uint32_t address, uint32_t bytes) {
 
 void mbarrier_arrive_remote(uint32_t address, int rank, Order order) {
   Cluster& c = cluster();
-  c.maybe_yield();
+  c.maybe_yield("mbarrier_arrive_remote", address);
   if (rank < 0 || uint32_t(rank) >= c.ranks())
     c.fail("mbarrier_arrive_remote: rank " + std::to_string(rank) + " in a cluster of " +
            std::to_string(c.ranks()) + (c.ranks() == 1 ? " block" : " blocks"));
@@ -138,17 +142,17 @@ bool mbarrier_test(uint32_t address, uint32_t parity) {
   if (parity > 1) c.fail("mbarrier_try_wait: parity " + std::to_string(parity) + " is neither 0 nor 1");
   MBarrier& b = c.mbarrier(c.own_rank(), address, "mbarrier_try_wait", false);
   if ((b.phase & 1) == parity) {
-    c.ask_in_vain({Waiting::For::try_wait, address, parity});
+    c.ask_in_vain({Waiting::For::try_wait, address, parity}, {"mbarrier_try_wait", address, true});
     return false;
   }
-  c.maybe_yield();
+  c.maybe_yield("mbarrier_try_wait", address);
   c.learn(b.completed);
   return true;
 }
 
 void mbarrier_wait(uint32_t address, uint32_t parity) {
   Cluster& c = cluster();
-  c.maybe_yield();
+  c.maybe_yield("mbarrier_wait", address);
   if (parity > 1)
     c.fail([=] { return "mbarrier_wait: parity " + std::to_string(parity) + " is neither 0 nor 1"; });
   MBarrier& b = c.mbarrier(c.own_rank(), address, "mbarrier_wait", false);
@@ -162,7 +166,7 @@ namespace {
 
 // The running lane, the last of its warp, arrives at `b` for all of them.
 [[gnu::noinline]] void arrive_for_warp(Cluster& c, WarpBarrier& b, Warp& w, const char* atom, Waiting why,
-                                       bool wait, uint32_t threads, Order order) {
+                                       bool wait, uint32_t threads, bool of_all, Order order) {
   const uint32_t warp = c.running() / 32;
   for (uint32_t i = 0; i < 32; ++i) {
     if (w.in[i] != why.id)
@@ -172,38 +176,55 @@ namespace {
     ++c.thread(warp * 32 + i).now;
     w.out[i] = b.generation;
   }
-  if (b.arrived == 0) b.expected = threads;
+  if (b.arrived == 0) {
+    b.expected = threads;
+    b.of_all = of_all;
+  }
   if (b.expected != threads)
     c.fail("named barrier " + std::to_string(why.id) + " is used with " + std::to_string(b.expected) +
            " and with " + std::to_string(threads) + " threads at once");
   b.arrived += 32;
-  c.progress();
+  c.changed();
   if (wait) {
     w.waits_for = why;
     b.warps.push_back(warp);
   } else {
     c.leave_warp(warp);
   }
-  if (b.arrived < b.expected) return;
-  b.arrived = 0;
-  ++b.generation;
-  b.completed = b.arriving.freeze();
-  for (const uint32_t waiting : b.warps) c.leave_barrier(waiting, b);
-  b.warps.clear();
+  c.complete_if_due(b);
 }
 
 // The running lane's warp arrives as a whole at `b`, and waits there or goes on. Returns the phase it arrived
 // in.
 uint64_t arrive_as_warp(Cluster& c, WarpBarrier& b, const char* atom, Waiting why, bool wait,
-                        uint32_t threads, Order order = Order::release) {
-  c.maybe_yield();
+                        uint32_t threads, bool of_all, Order order = Order::release) {
+  c.maybe_yield(atom);
   Warp& w = c.enter_warp(atom, why.id, nullptr);
-  if (w.arrived == 32) arrive_for_warp(c, b, w, atom, why, wait, threads, order);
+  if (w.arrived == 32) arrive_for_warp(c, b, w, atom, why, wait, threads, of_all, order);
   c.wait_for_warp();
   return w.out[c.running() % 32];
 }
 
 }  // namespace
+
+void Cluster::complete_if_due(WarpBarrier& b) {
+  if (b.arrived + (b.of_all ? b.ended : 0) < b.expected) return;
+  b.arrived = 0;
+  ++b.generation;
+  b.completed = b.arriving.freeze();
+  if (&b == &cluster_barrier_) b.ended = count_ - live_;
+  for (const uint32_t waiting : b.warps) leave_barrier(waiting, b);
+  b.warps.clear();
+}
+
+// Nobody waits any more for the running thread.
+void Cluster::leave_barriers() {
+  WarpBarrier& block = own_block().named[0];
+  ++block.ended;
+  if (block.arrived > 0) complete_if_due(block);
+  cluster_barrier_.ended += self().cluster_phase != cluster_barrier_.generation;
+  if (cluster_barrier_.arrived > 0) complete_if_due(cluster_barrier_);
+}
 
 void Cluster::leave_barrier(uint32_t warp, const WarpBarrier& b) {
   for (uint32_t lane = 0; lane < 32; ++lane) learn(threads_[warp * 32 + lane], b.completed);
@@ -221,25 +242,25 @@ void named_barrier(int id, int threads, bool wait) {
              " threads; whole warps of the block take part";
     });
   arrive_as_warp(c, c.own_block().named[id], atom, {Waiting::For::barrier, uint32_t(id), 0}, wait,
-                 uint32_t(threads));
+                 uint32_t(threads), false);
 }
 
 void block_barrier() {
   Cluster& c = cluster();
   arrive_as_warp(c, c.own_block().named[0], "block_sync", {Waiting::For::barrier, 0, 0}, true,
-                 c.threads_per_block());
+                 c.threads_per_block(), true);
 }
 
 void cluster_arrive(Order order) {
   Cluster& c = cluster();
   c.self().cluster_phase =
       arrive_as_warp(c, c.cluster_barrier(), "cluster_arrive", {Waiting::For::cluster_barrier, 0, 0}, false,
-                     c.ranks() * c.threads_per_block(), order);
+                     c.ranks() * c.threads_per_block(), true, order);
 }
 
 void cluster_wait() {
   Cluster& c = cluster();
-  c.maybe_yield();
+  c.maybe_yield("cluster_wait");
   WarpBarrier& b = c.cluster_barrier();
   Warp& w = c.enter_warp("cluster_wait", 0, nullptr);
   const uint32_t warp = c.running() / 32;
@@ -276,7 +297,7 @@ void warp_barrier() {
 
 void fence_mbarrier_init() {
   Cluster& c = cluster();
-  c.maybe_yield();
+  c.maybe_yield("fence_mbarrier_init");
   for (MBarrier& b : c.own_block().mbarriers)
     if (b.initialised.agent == c.running() && b.fenced.time == 0) b.fenced = c.epoch();
   ++c.self().now;
@@ -308,14 +329,15 @@ void set_registers(int count, bool increase) {
   c.meet(increase ? "registers_increase" : "registers_decrease", uint64_t(count), nullptr, [&](Warp& w) {
     for (const uint64_t other : w.in)
       if (other != uint64_t(count)) c.fail("the lanes of a warp ask for different numbers of registers");
-    ++w.register_changes;
+    const bool launched = w.register_changes++ == 0;
+    if (increase && launched) return c.first_increase(count);
+    if (increase ? count < w.registers : count > w.registers)
+      c.fail(std::string(w.atom) + "<" + std::to_string(count) + ">: " + c.name_of_warp(c.running()) +
+             " has " + (increase ? "already " : "only ") + std::to_string(w.registers) + " registers a lane");
     if (increase) return;
-    if (count > w.registers)
-      c.fail("registers_decrease<" + std::to_string(count) + ">: " + c.name_of_warp(c.running()) +
-             " has only " + std::to_string(w.registers) + " registers a lane");
     block.free_registers += (w.registers - count) * 32;
     w.registers = count;
-    c.progress();
+    c.progressed();
     c.wake(block.register_waiters);
   });
   if (!increase) return;

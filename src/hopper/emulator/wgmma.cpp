@@ -1,9 +1,9 @@
 // WGMMA: products of a warpgroup, executed in order at some time after all 128 threads have issued them.
 //
-// While a product is in flight its accumulators belong to the tensor core: the threads' registers hold NaN
-// until wgmma_wait, and operands in registers must not change. Operands are widened to fp32, in which every
-// product is exact; sums are fp32, or exact integers for int8 (32 products of int8 are below 2^24) added to
-// int32 with wrap-around.
+// While a product is in flight its accumulators belong to the tensor core: the threads' registers hold a
+// signalling NaN until wgmma_wait, and operands in registers must not change. Operands are widened to fp32,
+// in which every product is exact; sums are fp32, or exact integers for int8 (32 products of int8 are below
+// 2^24) added to int32 with wrap-around.
 #include <algorithm>
 #include <cstring>
 
@@ -20,7 +20,9 @@ namespace hw = layout::hardware;
 
 Cluster& cluster() { return Cluster::current(); }
 
-constexpr uint32_t in_flight_bits = 0x7FFFFFFF;  // a NaN
+// A signalling NaN: what is computed with it is NaN, and any arithmetic on it sets its quiet bit, so that
+// `d[i] *= 0.5f` shows at the wait. Negative, so that a negation and an absolute value show, too.
+constexpr uint32_t in_flight_bits = 0xFFBFFFFF;
 constexpr uint32_t rows = 64, depth_bytes = 32;  // of every instruction
 
 uint32_t element_bytes(ElementType t) {
@@ -233,7 +235,7 @@ void Cluster::execute_product(uint32_t warpgroup) {
 // Called by each thread; nobody blocks here.
 void wgmma(const Product& product, uint32_t* registers, const uint32_t* a_registers) {
   Cluster& c = cluster();
-  c.maybe_yield();
+  c.maybe_yield("wgmma");
   Thread& s = c.self();
   const uint32_t index = c.running() / 128, t = c.running() % 128;
   // A block may end with part of a warpgroup, whose warps do other work.
@@ -318,7 +320,7 @@ void wgmma_commit() {
 
 void wgmma_wait(uint32_t pending) {
   Cluster& c = cluster();
-  c.maybe_yield();
+  c.maybe_yield("wgmma_wait");
   Thread& s = c.self();
   s.fenced = false;
   const uint32_t index = c.running() / 128, t = c.running() % 128;

@@ -5,10 +5,13 @@
 #include <utility>
 
 #include "normalise.h"
+#include "warpfold/kernels/gemm/extent.h"
 #include "warpfold/kernels/gemm/gemm.h"
 
 namespace warpfold::kernels::gemm {
 namespace {
+
+__extension__ using Wide = __int128;
 
 // TMA coordinates are 32-bit, and a tile may stick out of the matrix.
 constexpr int64_t largest_size = (int64_t{1} << 31) - 1024;
@@ -26,6 +29,7 @@ Status check_size(const char* name, int64_t size) {
 Status check_matrix(char name, DType type, const Operand& o, int64_t rows, int64_t width, int64_t batches) {
   const int64_t element = info(type).block_bytes;
   const char* row = o.column_major ? "column" : "row";
+  const Wide bytes = extent<Wide>(o, rows, width, batches) * element;
   if (o.column_major) std::swap(rows, width);
   if (o.data == nullptr) return invalid(fmt::format("gemm: {} is null", name));
   if (const auto address = reinterpret_cast<uintptr_t>(o.data); address % 16 != 0)
@@ -53,12 +57,9 @@ Status check_matrix(char name, DType type, const Operand& o, int64_t rows, int64
     WF_CHECK(stride("batch", o.batch_stride));
   }
   // Each stride fits, but all together must lie in the address space.
-  const __int128 bytes = ((rows > 1 ? (__int128{rows} - 1) * o.stride : 0) +
-                          (batches > 1 ? (__int128{batches} - 1) * o.batch_stride : 0) + width) *
-                         element;
-  if (bytes > (__int128{1} << 62) || bytes > ~reinterpret_cast<uintptr_t>(o.data))
+  if (bytes > (Wide{1} << 62) || bytes > ~reinterpret_cast<uintptr_t>(o.data))
     return invalid(fmt::format("gemm: {} reaches {} bytes past its start, beyond the address space", name,
-                               bytes > (__int128{1} << 62) ? "more than 2^62" : std::to_string(int64_t(bytes))));
+                               bytes > (Wide{1} << 62) ? "more than 2^62" : std::to_string(int64_t(bytes))));
   return {};
 }
 

@@ -16,13 +16,11 @@ struct Options {
   uint64_t seed = 1;  // of the schedule; the same seed gives the same run
   bool check_races = true;
   int resident_clusters = 3;  // that run at once, interleaved; the rest follow as they end
-  uint64_t patience =
-      1 << 21;  // questions in vain (load_acquire, mbarrier_try_wait) until that is a deadlock
+  // Questions in vain (load_acquire, mbarrier_try_wait), or turns of threads in which nothing happens that
+  // could end a wait, until that is a deadlock.
+  uint64_t patience = 1 << 21;
 };
 Options& options();  // of the calling thread's launches
-
-// Gives [memory, memory + bytes) a name in reports about global memory.
-void name_memory(const void* memory, size_t bytes, std::string name);
 
 enum class ElementType : uint8_t { bf16, f16, tf32, f32, e4m3, e5m2, s8, u8, s32, bits };
 template <class T>

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "warpfold/kernels/gemm/extent.h"
 #include "warpfold/kernels/gemm/kernel.h"
 
 namespace warpfold::kernels::gemm {
@@ -86,13 +87,27 @@ Status launch(const Problem& p, int blocks, void* stream) {
     scaling.gate_step = p.gate == Gate::interleaved ? 2 : 1;
     scaling.up = p.gate == Gate::interleaved ? 1 : int(p.n);
   }
+  using In = std::conditional_t<Config::swapped, typename Config::ElementB, typename Config::ElementA>;
+  constexpr int64_t in = sizeof(In), out = sizeof(Result), f32 = sizeof(float);
+  const int64_t weights = rows_of_b(p);
+  const hopper::GlobalBuffer buffers[] = {
+      {p.a.data, with_products ? in * extent(p.a, p.m, p.k, p.batches) : 0, "A"},
+      {p.b.data, with_products ? in * extent(p.b, weights, p.k, p.batches) : 0, "B"},
+      {p.c.data, with_c ? out * extent(p.c, p.m, p.n, p.batches) : 0, "C"},
+      {p.d, out * extent({p.d, p.d_stride, p.d_batch_stride}, p.m, p.n, p.batches), "D"},
+      {p.row_scale, f32 * (p.one_row_scale ? 1 : p.m), "row_scale"},
+      {p.column_scale, f32 * (p.one_column_scale ? 1 : weights), "column_scale"},
+      {p.row_bias, f32 * p.m, "row_bias"},
+      {p.bias, f32 * weights, "bias"},
+      {p.workspace, p.workspace_bytes, "workspace"}};
   return hopper::launch(
       {.blocks = blocks,
        .threads = Config::threads,
        .shared_bytes = Config::shared_bytes,
        .cluster = Config::cluster,
        .stream = stream,
-       .overlap_previous = true},
+       .overlap_previous = true,
+       .buffers = buffers},
       gemm_kernel<Config>, a, b, c, d, output, scaling,
       Shape{m, n, with_products ? int(p.k) : 0, int(p.batches), stage_bytes},
       BatchSteps{left.batch_stride != 0, right.batch_stride != 0, p.c.batch_stride != 0},
