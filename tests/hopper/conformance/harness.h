@@ -29,6 +29,7 @@ std::vector<Case> product_cases_fp8();
 std::vector<Case> product_cases_int8();
 std::vector<Case> copy_cases();
 std::vector<Case> thread_cases();
+std::vector<Case> order_cases();
 
 inline namespace WF_TARGET {
 

@@ -1,10 +1,12 @@
-// Runs every conformance case and prints one JSON object: for each case how many words it gave and their
-// hash; with
-// --dump CASE the words themselves. On the chip a fault ends the context, so the cases run in a child process
+// Runs every conformance case and prints one JSON object: where it ran, and for each case how many words it gave and
+// their hash; with --dump CASE the words themselves. On the chip a fault ends the context, so the cases run in a child process
 // that is started again behind the one that failed. Exit status: 0 all ran, 1 some failed, 2 no usable
 // device.
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include <ctime>
+#include <fstream>
 
 #include "harness.h"
 
@@ -13,7 +15,7 @@ namespace {
 
 std::vector<Case> all_cases() {
   std::vector<Case> list;
-  for (const auto& part : {thread_cases(), copy_cases(), product_cases_bf16(), product_cases_f16(),
+  for (const auto& part : {thread_cases(), order_cases(), copy_cases(), product_cases_bf16(), product_cases_f16(),
                            product_cases_tf32(), product_cases_fp8(), product_cases_int8()})
     list.insert(list.end(), part.begin(), part.end());
   return list;
@@ -28,6 +30,7 @@ uint64_t hash(const Words& words) {  // FNV-1a over words
 // One line for each case from `first` on: index, words, hash, or the failure.
 int child(const std::vector<Case>& cases, size_t first) {
   for (size_t i = first; i < cases.size(); ++i) {
+    alarm(60);  // a case that hangs ends this process, not the whole run
     try {
       const Words w = cases[i].run();
       std::printf("%zu\t%zu\t%016llx\n", i, w.size(), static_cast<unsigned long long>(hash(w)));
@@ -62,6 +65,32 @@ bool usable_device() {
 #endif
 }
 
+// Where and when: device, driver, CUDA, date, as the members of a JSON object.
+std::string machine() {
+  char date[32];
+  const std::time_t now = std::time(nullptr);
+  std::strftime(date, sizeof date, "%Y-%m-%d", std::gmtime(&now));
+#ifdef __CUDACC__
+  cudaDeviceProp device{};
+  int runtime = 0;
+  cudaGetDeviceProperties(&device, 0);
+  cudaRuntimeGetVersion(&runtime);
+  // "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.65.06  ..."
+  std::string word, driver = "unknown";
+  std::ifstream version("/proc/driver/nvidia/version");
+  for (bool found = false; version >> word && !found;)
+    if (word.find('.') != std::string::npos && word.find_first_not_of("0123456789.") == std::string::npos) {
+      driver = word;
+      found = true;
+    }
+  return "\"device\": \"" + std::string(device.name) + "\", \"driver\": \"" + driver + "\", \"cuda\": \"" +
+         std::to_string(runtime / 1000) + "." + std::to_string(runtime % 1000 / 10) + "\", \"date\": \"" + date +
+         "\"";
+#else
+  return "\"device\": \"emulator\", \"date\": \"" + std::string(date) + "\"";
+#endif
+}
+
 int parent(const std::vector<Case>& cases, const char* program) {
   std::vector<std::string> result(cases.size(), "\"error\": \"not run\"");
   size_t next = 0;
@@ -91,7 +120,7 @@ int parent(const std::vector<Case>& cases, const char* program) {
       result[next++] = "\"error\": \"the process died\"";
     }
   }
-  std::printf("{\n \"cases\": {\n");
+  std::printf("{\n \"machine\": {%s},\n \"cases\": {\n", machine().c_str());
   for (size_t i = 0; i < cases.size(); ++i)
     std::printf("  \"%s\": {%s}%s\n", cases[i].name.c_str(), result[i].c_str(),
                 i + 1 < cases.size() ? "," : "");

@@ -127,7 +127,9 @@ void add(std::vector<Case>& list, const char* types) {
   list.push_back({name, run_product<Product<Op, kSwizzle, kFromRegisters>>});
 }
 
-// All N of one type pair, SS and RS.
+// Every N of types other than integers.
+using EverySize = std::integer_sequence<int, 8, 16, 24, 32, 40, 48, 56, 64, 72, 80, 88, 96, 104, 112, 120, 128, 136, 144,
+                                        152, 160, 168, 176, 184, 192, 200, 208, 216, 224, 232, 240, 248, 256>;
 template <class A, class B, int... kN>
 void add_sizes(std::vector<Case>& list, const char* types, std::integer_sequence<int, kN...>) {
   (add<hp::Wgmma<A, B, kN>>(list, types), ...);

@@ -1,11 +1,11 @@
-// Cases of WGMMA for the four mixes of e4m3 and e5m2.
+// Cases of WGMMA for the four mixes of e4m3 and e5m2: every N of one, some of the others.
 #include "products.h"
 
 namespace conformance {
 
 std::vector<Case> product_cases_fp8() {
   std::vector<Case> list;
-  add_sizes<hp::e4m3, hp::e4m3>(list, "e4m3 e4m3", std::integer_sequence<int, 8, 24, 64, 136, 256>());
+  add_sizes<hp::e4m3, hp::e4m3>(list, "e4m3 e4m3", EverySize());
   add_swizzles<hp::e4m3, hp::e4m3>(list, "e4m3 e4m3");
   add_sizes<hp::e4m3, hp::e5m2>(list, "e4m3 e5m2", std::integer_sequence<int, 8, 128>());
   add<hp::Wgmma<hp::e4m3, hp::e5m2, 32>, hp::SwizzleMode::b128, true>(list, "e4m3 e5m2");

@@ -84,6 +84,18 @@ conversion_kernel(uint32_t* out) {
   put(out, 11, bits_of(hp::exp2_approx(float(t - 64))));  // powers of two are exact
 }
 
+// Where the approximate quotient is exact: by powers of two, and 0 by more than 2^126.
+WF_KERNEL(128)
+division_kernel(uint32_t* out) {
+  const int t = hp::thread_id();
+  const uint32_t power = uint32_t(t - 63 + 127) << 23, large = 0x7E800001u + uint32_t(t);
+  float by, too_large;
+  memcpy(&by, &power, 4);
+  memcpy(&too_large, &large, 4);
+  put(out, 0, bits_of(hp::divide_approx(float(t * 3 - 100), by)));
+  put(out, 1, bits_of(hp::divide_approx(float(t + 1), too_large)));
+}
+
 template <bool kTranspose>
 WF_KERNEL(128)
 matrix_kernel(uint32_t* out) {
@@ -262,6 +274,7 @@ std::vector<Case> thread_cases() {
                         {.blocks = 4, .threads = 128, .shared_bytes = 2048, .cluster = 2}));
   list.push_back(simple("shuffles, votes, byte permute", warp_kernel, 128 * 12, one));
   list.push_back(simple("conversions", conversion_kernel, 128 * 12, one));
+  list.push_back(simple("approximate quotients that are exact", division_kernel, 128 * 2, one));
   list.push_back(simple("ldmatrix and stmatrix", matrix_kernel<false>, 128 * 16, one));
   list.push_back(simple("ldmatrix and stmatrix, transposed", matrix_kernel<true>, 128 * 16, one));
   list.push_back(simple("shared memory of 1 to 16 bytes", shared_kernel, 128 * 7, one));
