@@ -63,7 +63,8 @@ inline uint32_t pack_bf16(float low, float high) {
 inline uint32_t pack_f16(float low, float high) {
   return to_f16(low).bits | uint32_t(to_f16(high).bits) << 16;
 }
-inline float divide_approx(float a, float b) { return a / b; }
+// A finite divisor above 2^126 gives 0 (NaN for an infinite dividend).
+inline float divide_approx(float a, float b) { return std::fabs(b) > 0x1p126f ? a * 0.0f : a / b; }
 inline float exp2_approx(float x) { return std::exp2(x); }
 
 }  // namespace WF_TARGET
