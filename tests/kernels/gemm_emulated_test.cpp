@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "warpfold/kernels/gemm/chain.h"
 #include "warpfold/kernels/gemm/launch.h"
 
 namespace warpfold::kernels::gemm {
@@ -254,6 +255,8 @@ void run(const char* name, std::initializer_list<Case> cases, uint64_t default_s
   if (only != nullptr && std::string(name).find(only) == std::string::npos) GTEST_SKIP();
   const char* given = std::getenv("WF_SEEDS");
   const uint64_t seeds = given != nullptr ? std::strtoull(given, nullptr, 10) : default_seeds;
+  const Chain proof = chain<Config>();  // at run time, so that a planted bug shows
+  ASSERT_EQ(proof.why.view(), "") << name;
   for (const Case& c : cases) {
     double ms = 0;
     for (uint64_t seed = 1; seed <= seeds; ++seed) {

@@ -88,6 +88,7 @@ MUTANTS = [
     ("band does not end at the last row", GEMM + "raster.h", "rows - band_start() < band ? rows - band_start() : band", "band"),
     ("32-bit stores take a value from the wrong patch", GEMM + "epilogue.h", "Pair<Value> d{first ? left[i] : right[i]",
      "Pair<Value> d{first ? right[i] : left[i]"),
+    ("32-bit stores of two rows meet in the same banks", GEMM + "config.h", "(lane / 4 % 2 != 0)", "(lane / 8 % 2 != 0)"),
     ("row scales of the upper half only", GEMM + "epilogue.h", "rows.half[i / 2]", "rows.half[0]"),
     ("row factors of the first block of rows", GEMM + "epilogue.h", "const int lane = r * 16 + h * 8", "const int lane = h * 8"),
     ("column factors are those of the first 8 columns", GEMM + "epilogue.h", "column_factor(column + hopper::lane_id() % 4 * 2)",

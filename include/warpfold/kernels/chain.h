@@ -158,13 +158,14 @@ constexpr layout::Text check_boxes(std::string_view name, int box_rows) {
 }
 
 template <class Shape>
-constexpr TileReport tile_report(std::string_view name, bool is_operand, int box_rows) {
+constexpr TileReport tile_report(std::string_view name, bool is_operand, int box_rows,
+                                 int wgmma_rows = Shape::wgmma_rows) {
   TileReport r;
   r.name = name;
   r.tile = Shape::shared();
   r.major = Shape::major == hopper::Major::k ? hw::Major::k : hw::Major::mn;
   r.is_operand = is_operand;
-  if (is_operand) r.operand = *hw::wgmma_operand(r.tile, r.major, 0, Shape::wgmma_rows);
+  if (is_operand) r.operand = *hw::wgmma_operand(r.tile, r.major, 0, wgmma_rows);
   r.map = Shape::map(Shape::rows, Shape::columns * Shape::across, Shape::columns * Shape::across, box_rows);
   r.boxes = Shape::rows / box_rows * Shape::columns;
   return r;

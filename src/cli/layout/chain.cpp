@@ -23,8 +23,10 @@ struct Named {
 std::vector<Named> all_chains() {
   std::vector<Named> list;
   for (const gemm::TileId id : gemm::all_tiles)
-    list.push_back(
-        {"gemm_" + gemm::with_tile(id, [](auto t) { return std::string(t.name); }), gemm::chain_of(id)});
+    gemm::with_tile(id, [&](auto tile) {
+      list.push_back({std::string("gemm_") + tile.name, gemm::chain_of(id)});
+      if (!tile.promoted) list.push_back({std::string("gemm_int8_") + tile.name, gemm::chain_of(id, DType::kI8)});
+    });
   return list;
 }
 

@@ -1,37 +1,88 @@
 // Every configuration that is compiled is proved here; one that is not stops the build with the reason.
+#include <bit>
+
 #include "warpfold/kernels/gemm/chain.h"
 #include "warpfold/kernels/gemm/proofs.h"
 
 namespace warpfold::kernels::gemm {
 namespace {
 
-template <class A, class Output, class Tile, Fusion kFusion = Fusion::none, hopper::Major kMajor = hopper::Major::k>
-constexpr Chain of = chain<Config<A, A, Output, Tile, kFusion, kMajor, kMajor>>();
+using hopper::bf16;
+using hopper::Major;
+
+// A proof knows of an operand only its size, of a result its size and whether it is the exact sums, and of a fusion
+// whether there are factors and pairs of columns. Configurations that agree in this share a proof.
+template <class T>
+using Like = std::conditional_t<sizeof(T) == 1, int8_t, std::conditional_t<sizeof(T) == 2, bf16, T>>;
+constexpr Fusion like(Fusion f) { return f == Fusion::linear ? Fusion::full : f; }
+
+template <class A, class B, class Output, class Tile, Fusion kFusion, Major kMajorA, Major kMajorB>
+constexpr Chain of = chain<Config<Like<A>, Like<B>, Like<Output>, Tile, like(kFusion), kMajorA, kMajorB>>();
+
+// Proves all tiles of one kind of product, and gives their number.
+template <class A, class B, class Output, Fusion kFusion = Fusion::none, Major kMajorA = Major::k,
+          Major kMajorB = Major::k>
+constexpr int prove() {
+  constexpr uint32_t tiles = tiles_of({dtype_of<A>(), dtype_of<B>(), dtype_of<Output>(), kMajorA == Major::mn,
+                                       kMajorB == Major::mn, kFusion});
+  for (const TileId id : all_tiles)
+    with_tile(id, []<class Tile>(Tile) {
+      if constexpr ((tiles >> int(Tile::id) & 1) != 0) {
+        if constexpr (Tile::swapped)
+          static_assert(Proof<of<B, A, Output, Tile, kFusion, kMajorB, kMajorA>>::holds);
+        else
+          static_assert(Proof<of<A, B, Output, Tile, kFusion, kMajorA, kMajorB>>::holds);
+      }
+    });
+  return std::popcount(tiles);
+}
+template <class T>
+constexpr int prove_16_bit() {
+  return prove<T, T, T>() + prove<T, T, float>() + prove<T, T, T, Fusion::full>() + prove<T, T, T, Fusion::gated>() +
+         prove<T, T, T, Fusion::none, Major::k, Major::mn>() + prove<T, T, T, Fusion::none, Major::mn, Major::k>() +
+         prove<T, T, T, Fusion::none, Major::mn, Major::mn>();
+}
+template <class A, class B>
+constexpr int prove_fp8() {
+  return prove<A, B, bf16, Fusion::linear>();
+}
+template <class Output>
+constexpr int prove_int8() {
+  return prove<int8_t, int8_t, Output, Fusion::linear>() + prove<int8_t, int8_t, Output, Fusion::full>();
+}
+constexpr int proved = prove_16_bit<bf16>() + prove_16_bit<hopper::f16>() +
+                       prove<hopper::tf32, hopper::tf32, float>() + prove<int8_t, int8_t, int32_t>() +
+                       prove_int8<bf16>() + prove_int8<hopper::f16>() + prove_fp8<hopper::e4m3, hopper::e4m3>() +
+                       prove_fp8<hopper::e4m3, hopper::e5m2>() + prove_fp8<hopper::e5m2, hopper::e4m3>() +
+                       prove_fp8<hopper::e5m2, hopper::e5m2>();
+
+// Are these all that tiles_of() names?
+constexpr int configurations() {
+  constexpr DType types[] = {DType::kBF16, DType::kF16, DType::kF32, DType::kF8E4M3, DType::kF8E5M2, DType::kI8, DType::kI32};
+  int count = 0;
+  for (const DType a : types)
+    for (const DType b : types)
+      for (const DType output : types)
+        for (const Fusion fusion : {Fusion::none, Fusion::linear, Fusion::full, Fusion::gated})
+          for (int majors = 0; majors < 4; ++majors)
+            count += std::popcount(tiles_of({a, b, output, majors % 2 == 1, majors / 2 == 1, fusion}));
+  return count;
+}
+static_assert(proved == configurations(), "a kind of product is compiled and not proved above");
 
 }  // namespace
 
-Chain chain_of(TileId id) {
-  return with_tile(id, [](auto tile) {
-    using Tile = decltype(tile);
-    using hopper::bf16;
-    // fp16 has the layouts of bf16, tf32 those of fp32, fp8 those of int8; fusion adds the columns' factors.
-    static_assert(sizeof(hopper::f16) == sizeof(bf16) && sizeof(hopper::tf32) == sizeof(float) &&
-                  sizeof(hopper::e4m3) == sizeof(int8_t));
-    if constexpr (Tile::id != TileId::m128_n256_cluster2)
-      static_assert(Proof<of<int8_t, bf16, Tile, Fusion::full>>::holds);
-    if constexpr (Tile::promoted) {
-      return of<hopper::e4m3, bf16, Tile, Fusion::linear>;
+Chain chain_of(TileId id, DType type) {
+  return with_tile(id, [=]<class Tile>(Tile) {
+    constexpr auto has = [](DType in, DType out) { return (tiles_of({in, in, out}) >> int(Tile::id) & 1) != 0; };
+    if constexpr (!has(DType::kBF16, DType::kBF16)) {
+      return of<hopper::e4m3, hopper::e4m3, bf16, Tile, Fusion::linear, Major::k, Major::k>;
+    } else if constexpr (!has(DType::kI8, DType::kI32)) {
+      return type == DType::kI8 ? of<int8_t, int8_t, bf16, Tile, Fusion::linear, Major::k, Major::k>
+                                : of<bf16, bf16, bf16, Tile, Fusion::none, Major::k, Major::k>;
     } else {
-      static_assert(Proof<of<bf16, bf16, Tile>>::holds);
-      if constexpr (Tile::id != TileId::m64_n48) {
-        static_assert(Proof<of<int8_t, int32_t, Tile>>::holds);
-        static_assert(Proof<of<hopper::tf32, float, Tile>>::holds);
-      }
-      if constexpr (Tile::id == TileId::m128_n128)
-        static_assert(Proof<of<bf16, bf16, Tile, Fusion::gated>>::holds);
-      if constexpr (Tile::id == TileId::m128_n128 || Tile::id == TileId::m64_n64)
-        static_assert(Proof<of<bf16, bf16, Tile, Fusion::none, hopper::Major::mn>>::holds);
-      return of<bf16, bf16, Tile>;
+      return type == DType::kI8 ? of<int8_t, int8_t, int32_t, Tile, Fusion::none, Major::k, Major::k>
+                                : of<bf16, bf16, bf16, Tile, Fusion::none, Major::k, Major::k>;
     }
   });
 }

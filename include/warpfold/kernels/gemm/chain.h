@@ -29,6 +29,25 @@ constexpr layout::Text check_patches() {
   return why;
 }
 
+// Do the elements that a thread stores one by one, or in pairs of 32 bits, lie where the fragment has them, and is
+// each pair stored once?
+template <class Config>
+constexpr layout::Text check_elements() {
+  layout::Text why;
+  for (int t = 0; t < 128; ++t) {
+    for (int i = 0; i < 8; ++i) {
+      const int row = Config::element_row(t / 32, t % 32, 0, i), column = Config::element_column(t / 32, t % 32, 0, i);
+      const int want_row = hopper::accumulator_row(t, i), want_column = hopper::accumulator_column(t, i);
+      if (row != (Config::swapped ? want_column : want_row) || column != (Config::swapped ? want_row : want_column))
+        return why << "register " << int64_t{i} << " of thread " << int64_t{t} << " is stored at (" << int64_t{row}
+                   << "," << int64_t{column} << ") of its patch";
+    }
+    if (Config::left_patch(t % 32, 0) == Config::left_patch(t % 32, 1))
+      return why << "thread " << int64_t{t} << " stores one of two patches twice";
+  }
+  return why;
+}
+
 // Wavefronts of the worst access of a box over all warps: stmatrix of 16-bit results, 8-byte stores of 32-bit
 // ones, or 4-byte ones in a swapped tile.
 template <class Config>
@@ -40,25 +59,27 @@ constexpr AccessReport box_access() {
                       !words             ? hw::SharedAccess::matrix_x4
                       : Config::swapped ? hw::SharedAccess::b32
                                          : hw::SharedAccess::b64};
+  const auto count = [&](auto offset_of_lane) {
+    const auto banks = hw::bank_conflicts(report.access, [&](int lane) { return swizzle(int64_t{offset_of_lane(lane)}); });
+    report.ideal = banks->ideal;
+    report.wavefronts = banks->total > report.wavefronts ? banks->total : report.wavefronts;
+  };
   const int width = Config::swapped ? Config::tile_n : Config::span;  // of the patches, side by side
   for (int warp = 0; warp < 4; ++warp)
-    for (int x = 0; x < width; x += words && !Config::swapped ? 8 : 16)
-      for (int i = 0; i < (words && Config::swapped ? 8 : 1); ++i) {
-        const auto banks = hw::bank_conflicts(report.access, [&](int lane) {
-          const int t = warp * 32 + lane;
-          int row = Config::patch_row(t), column = Config::patch_column(t);
-          if (words) {
-            row = hopper::accumulator_row(t, i);
-            column = hopper::accumulator_column(t, i);
-            if (Config::swapped) std::swap(row, column);
-          }
-          if (Config::swapped) return swizzle(int64_t{Box::offset(x + row, column)});
-          const int at = words && row % 2 != 0 ? x ^ 16 : x;  // odd rows exchange the patches
-          return swizzle(int64_t{Box::offset(row, at + column)});
+    for (int x = 0; x < width; x += words && !Config::swapped ? 32 : 16) {
+      const auto element = [&](int lane, int at, int i) {
+        return Box::offset(Config::element_row(warp, lane, at, i), Config::element_column(warp, lane, at, i));
+      };
+      if (!words)
+        count([&](int lane) {
+          const int row = Config::patch_row(warp * 32 + lane), column = Config::patch_column(warp * 32 + lane);
+          return Config::swapped ? Box::offset(x + row, column) : Box::offset(row, x + column);
         });
-        report.ideal = banks->ideal;
-        report.wavefronts = banks->total > report.wavefronts ? banks->total : report.wavefronts;
-      }
+      for (int i = 0; words && Config::swapped && i < 8; ++i) count([&](int lane) { return element(lane, x, i); });
+      for (int i = 0; words && !Config::swapped && i < 8; i += 2)
+        for (int turn = 0; turn < 2; ++turn)
+          count([&](int lane) { return element(lane, Config::left_patch(lane, turn) ? x : x + 16, i); });
+    }
   return report;
 }
 
@@ -102,11 +123,12 @@ constexpr Chain chain() {
       !holds(Check::boxes, check_boxes<B>("B", b_rows)) ||
       !holds(Check::boxes, check_boxes<Box>("a box of D", Box::rows)) ||
       !holds(Check::fragments, check_accumulators(Config::tile_n)) ||
+      !holds(Check::fragments, check_elements<Config>()) ||
       (sizeof(typename Config::Output) == 2 && !holds(Check::fragments, check_patches<Config>())))
     return c;
 
   c.tiles.add(tile_report<typename Config::ATile>("A", true, A::rows));
-  c.tiles.add(tile_report<typename Config::BTile>("B", true, b_rows));
+  c.tiles.add(tile_report<typename Config::BTile>("B", true, b_rows, Config::tile_n));
   c.tiles.add(tile_report<typename Config::Box>("box of D or C", false, Box::rows));
   c.accesses.add(box_access<Config>());
   c.barriers.add({"full", Config::stages, 1, Config::full_bytes});

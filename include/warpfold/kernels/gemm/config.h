@@ -93,6 +93,19 @@ struct Config : TileType {
     return swapped ? t / 32 * 16 + t / 8 % 2 * 8 : t % 32 / 16 * 8;
   }
 
+  // Element (row, column) of a box that a lane holds in register i of the patch at `x`: as the accumulator fragment
+  // has it, transposed in a swapped tile.
+  static constexpr int element_row(int warp, int lane, int x, int i) {
+    return swapped ? x + i / 4 * 8 + lane % 4 * 2 + i % 2 : warp * 16 + lane / 4 + i / 2 % 2 * 8;
+  }
+  static constexpr int element_column(int warp, int lane, int x, int i) {
+    return swapped ? warp * 16 + lane / 4 + i / 2 % 2 * 8 : x + i / 4 * 8 + lane % 4 * 2 + i % 2;
+  }
+  // 32-bit results of two patches side by side leave in two turns. A quad of lanes holds 32 consecutive bytes of a
+  // row; odd rows visit the four 32-byte groups of a row in another order than even ones, or two rows of each
+  // half-warp would meet in the same banks. Does the lane store the left patch in this turn?
+  static constexpr bool left_patch(int lane, int turn) { return (turn == 0) != (lane / 4 % 2 != 0); }
+
   // Arrivals that end a phase: `full` the producer and the bytes; `empty` one of each reading warp.
   static constexpr int full_bytes = ATile::bytes + BTile::bytes;
   static constexpr int empty_arrivals = 4 * owners * cluster;

@@ -191,12 +191,10 @@ struct Epilogue {
 
   // Element (row, column) of the box that a patch's register i holds, the patch beginning at `x`.
   WF_ATOM int element_row(int x, int i) const {
-    return Config::swapped ? x + i / 4 * 8 + hopper::lane_id() % 4 * 2 + i % 2
-                           : warp() * 16 + hopper::lane_id() / 4 + i / 2 % 2 * 8;
+    return Config::element_row(warp(), hopper::lane_id(), x, i);
   }
   WF_ATOM int element_column(int x, int i) const {
-    return Config::swapped ? warp() * 16 + hopper::lane_id() / 4 + i / 2 % 2 * 8
-                           : x + i / 4 * 8 + hopper::lane_id() % 4 * 2 + i % 2;
+    return Config::element_column(warp(), hopper::lane_id(), x, i);
   }
   // Stores those of a patch's elements that lie in the columns of D past the tensor map; the box is at `at`.
   WF_ATOM void store_tail(const Element (&d)[8], const Place& at, int x) const {
@@ -242,16 +240,13 @@ struct Epilogue {
     }
     if (with_tail) store_tail(y, at, x);
   }
-  // Two patches of 32-bit results side by side. A quad of lanes holds 32 consecutive bytes of a row; odd rows
-  // visit the four 32-byte groups of a row in another order than even ones, or two rows of each half-warp
-  // would meet in the same banks.
+  // Two patches of 32-bit results side by side.
   WF_ATOM void write_two_patches(Value (&left)[8], Value (&right)[8], Box box, const Place& at, int x,
                                  bool with_tail) const {
-    const bool odd = hopper::lane_id() / 4 % 2 != 0;
     WF_UNROLL
     for (int i = 0; i < 8; i += 2) WF_UNROLL
     for (int turn = 0; turn < 2; ++turn) {
-      const bool first = (turn == 0) != odd;  // the left patch
+      const bool first = Config::left_patch(hopper::lane_id(), turn);
       const uint32_t address = box.element(element_row(x, i), element_column(x, i) + (first ? 0 : 16));
       Pair<Value> d{first ? left[i] : right[i], first ? left[i + 1] : right[i + 1]};
       if constexpr (!Config::exact) {
