@@ -19,6 +19,11 @@ class Array {
   T* data_ = nullptr;
 };
 inline void synchronize() { cudaDeviceSynchronize(); }
+inline bool has_device() {
+  int count = 0, major = 0;
+  return cudaGetDeviceCount(&count) == cudaSuccess && count > 0 &&
+         cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0) == cudaSuccess && major == 9;
+}
 #else
 template <class T>
 class Array {
@@ -34,4 +39,5 @@ class Array {
   T* data_;
 };
 inline void synchronize() {}
+inline bool has_device() { return true; }
 #endif

@@ -45,6 +45,7 @@ transpose(WF_PARAM TensorMap map_a, WF_PARAM TensorMap map_b, int tiles_across) 
 }
 
 int main() {
+  if (!has_device()) return std::printf("no Hopper GPU\n"), 77;
   constexpr int m = 200, n = 328;  // multiples of 8: rows start on 16 bytes; tiles stick out on both sides
   Array<bf16> a(m * n), b(m * n);
   for (int i = 0; i < m * n; ++i) a[i] = {uint16_t(i)};
@@ -52,8 +53,9 @@ int main() {
   const auto map_b = make_tensor_map(b.data(), Config::Square::map(n, m, m));
   if (!map_a || !map_b) return std::printf("%s\n", (map_a ? map_b : map_a).error().message.c_str()), 1;
   const int across = (n + 63) / 64, blocks = (m + 63) / 64 * across;
-  const auto launched = launch({.blocks = blocks, .threads = Config::threads, .shared_bytes = Config::shared_bytes},
-                               transpose, *map_a, *map_b, across);
+  const GlobalBuffer buffers[] = {{a.data(), m * n * 2, "A"}, {b.data(), m * n * 2, "B"}};
+  const auto launched = launch({.blocks = blocks, .threads = Config::threads, .shared_bytes = Config::shared_bytes,
+                                .buffers = buffers}, transpose, *map_a, *map_b, across);
   if (!launched) return std::printf("%s\n", launched.error().message.c_str()), 1;
   synchronize();
   for (int i = 0; i < m; ++i)

@@ -12,9 +12,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* The library is libwarpfold.so.N of this N, which changes when a program compiled against an older header would break. */
+#define WF_ABI_VERSION 1
+
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+int wf_abi_version(void); /* of the library */
 
 typedef enum wf_status { WF_OK = 0, WF_INVALID_ARGUMENT = 1, WF_UNSUPPORTED = 2, WF_FAILED = 3 } wf_status;
 typedef enum wf_type {
@@ -42,7 +47,8 @@ typedef enum wf_gate { WF_NO_GATE = 0, WF_GATE_INTERLEAVED = 1, WF_GATE_CONCATEN
  * for each of `batches` matrices. Strides count elements, from row to row (column to column in column-major
  * matrices) and from batch to batch; a batch stride of 0 gives all batches the same matrix. C lies like D.
  * Null scales are ones, null biases zeros. beta = 0: C may be null and is not read. alpha = 0 or K = 0: A and B may be
- * null. Types: see wf_gemm_can_run. */
+ * null. Types: see wf_gemm_can_run. D must not overlap A or B, nor C unless it is C, with its strides: most overlaps are
+ * refused, not all those of strided matrices with different strides. */
 typedef struct wf_gemm_problem {
   size_t struct_bytes;
   wf_type a_type, b_type, output_type; /* of A, of B, of C and D */

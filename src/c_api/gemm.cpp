@@ -150,6 +150,8 @@ wf_status wf_gemm_run(const wf_gemm_problem* p, int tile, void* stream, char* me
   return report(run(p, tile, stream), message, message_bytes);
 }
 
+int wf_abi_version(void) { return WF_ABI_VERSION; }
+
 int wf_gemm_tile_count(void) { return tile_count; }
 
 const char* wf_gemm_tile_name(int tile) {

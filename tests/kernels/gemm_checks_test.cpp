@@ -6,17 +6,18 @@
 namespace warpfold::kernels::gemm {
 namespace {
 
-alignas(16) char memory[64];
+// Nothing is read or written: four places that lie far apart.
+char* place(int i) { return reinterpret_cast<char*>(uintptr_t(i + 1) << 44); }
 
 Problem good() {
   Problem p;
   p.m = 100;
   p.n = 200;
   p.k = 64;
-  p.a = {memory, 64};
-  p.b = {memory, 64};
-  p.c = {memory, 200};
-  p.d = memory;
+  p.a = {place(0), 64};
+  p.b = {place(1), 64};
+  p.c = {place(2), 200};
+  p.d = place(3);
   p.d_stride = 200;
   return p;
 }
@@ -61,7 +62,7 @@ TEST(GemmChecks, NamesArgumentAndRule) {
   p.a.data = nullptr;
   EXPECT_EQ(why(p), "gemm: A is null");
   p = good();
-  p.b.data = memory + 2;
+  p.b.data = place(1) + 2;
   EXPECT_EQ(why(p), "gemm: B starts 2 bytes after a multiple of 16; TMA needs a multiple of 16");
   p = good();
   p.a.stride = 56;
@@ -102,10 +103,10 @@ TEST(GemmChecks, NamesArgumentAndRule) {
   EXPECT_EQ(why(p), "gemm: A has a row stride of 72 elements = 72 bytes; TMA needs a multiple of 16 bytes");
   p = good();
   p.output_type = DType::kF32;
-  p.row_scale = reinterpret_cast<const float*>(memory);
+  p.row_scale = reinterpret_cast<const float*>(place(4));
   EXPECT_EQ(why(p), "gemm: BF16 with a result of type F32 is compiled without scales, bias and activation");
   p = good();
-  p.column_scale = reinterpret_cast<const float*>(memory + 2);
+  p.column_scale = reinterpret_cast<const float*>(place(4) + 2);
   EXPECT_EQ(why(p), "gemm: column_scale starts 2 bytes after a multiple of 4");
   p = good();
   p.type = DType::kI8;
@@ -137,6 +138,70 @@ TEST(GemmChecks, NamesArgumentAndRule) {
   p.m = p.n = p.d_stride = 1 << 30;
 
   EXPECT_EQ(why(p), "gemm: M x N = 1073741824 x 1073741824 has too many tiles");
+}
+
+// D apart from A, B and C, or C itself; as far as it is decided.
+TEST(GemmChecks, Overlaps) {
+  const std::string with_a = "gemm: D overlaps A, which is read while D is written";
+  const std::string with_b = "gemm: D overlaps B, which is read while D is written";
+  const std::string with_c =
+      "gemm: D overlaps C without being C: data and strides have to be the same, or the memory apart";
+  Problem p = good();
+  p.d = place(0);
+  EXPECT_EQ(why(p), with_a);
+  p.alpha = 0;
+  EXPECT_EQ(why(p), "") << "A is not read";
+  p = good();
+  p.d = place(1) + 200 * 64 * 2 - 16;  // the last bytes of B
+  EXPECT_EQ(why(p), with_b);
+  p.d = place(1) + 200 * 64 * 2;
+  EXPECT_EQ(why(p), "");
+  p.d = place(1) - 100 * 200 * 2 + 16;
+  EXPECT_EQ(why(p), with_b);
+  p.d = place(1) - 100 * 200 * 2;
+  EXPECT_EQ(why(p), "");
+  // Side by side in one matrix of 512 columns: A in columns 0 to 63, D from 64 on, or one unit earlier.
+  p = good();
+  p.a.stride = p.d_stride = 512;
+  p.d = place(0) + 64 * 2;
+  EXPECT_EQ(why(p), "");
+  p.d = place(0) + 56 * 2;
+  EXPECT_EQ(why(p), with_a);
+  p.d = place(0) + (512 - 200) * 2;
+  EXPECT_EQ(why(p), "") << "up to the end of the row";
+  p.d = place(0) + (512 - 192) * 2;
+  EXPECT_EQ(why(p), with_a) << "into the next row";
+  p.d = place(0) + (512 * 3 + 64) * 2;
+  EXPECT_EQ(why(p), "") << "three rows further on";
+  // D without gaps in a gap of B: between two of its rows, and reaching into the next.
+  p = good();
+  p.b.stride = 1 << 20;
+  p.d = place(1) + 64 * 2;
+  EXPECT_EQ(why(p), "");
+  p.d = place(1) + (5 << 21) - 100 * 200 * 2;
+  EXPECT_EQ(why(p), "");
+  p.d = place(1) + (5 << 21) - 100 * 200 * 2 + 16;
+  EXPECT_EQ(why(p), with_b);
+  // C
+  p = good();
+  p.c = {p.d, 200};
+  p.beta = 1;
+  EXPECT_EQ(why(p), "");
+  p.c.stride = 208;
+  EXPECT_EQ(why(p), with_c);
+  p.c = {place(3) + 200 * 2, 200};
+  EXPECT_EQ(why(p), with_c) << "a row further on";
+  p.beta = 0;
+  EXPECT_EQ(why(p), "") << "C is not read";
+  p = good();
+  p.batches = 3;
+  p.a.batch_stride = 100 * 64;
+  p.d_batch_stride = 100 * 200;
+  p.c = {p.d, 200, 100 * 200};
+  p.beta = 1;
+  EXPECT_EQ(why(p), "");
+  p.c.batch_stride = 0;
+  EXPECT_EQ(why(p), with_c) << "all batches read the first";
 }
 
 TEST(GemmChecks, Plans) {
@@ -173,7 +238,7 @@ TEST(GemmChecks, RunRefusesWhatDoesNotFit) {
   ASSERT_GT(split.workspace_bytes, 0);
   EXPECT_EQ(run(p, split, nullptr).error().message,
             "gemm: workspace is null, " + std::to_string(split.workspace_bytes) + " bytes are needed");
-  p.workspace = memory;
+  p.workspace = place(4);
   p.workspace_bytes = 64;
   EXPECT_EQ(run(p, split, nullptr).error().message,
             "gemm: the workspace has 64 bytes, " + std::to_string(split.workspace_bytes) + " are needed");
@@ -193,7 +258,7 @@ TEST(GemmChecks, EveryKindHasATileWithoutWorkspace) {
         p.a.stride = p.b.stride = p.c.stride = p.d_stride = 256;
         p.a.column_major = what % 2 != 0;
         p.d_column_major = what / 2 % 2 != 0;
-        if (what / 4 % 2 != 0) p.bias = reinterpret_cast<const float*>(memory);
+        if (what / 4 % 2 != 0) p.bias = reinterpret_cast<const float*>(place(4));
         if (what / 8 % 2 != 0) p.activation = Activation::silu;
         if (!can_run(p)) continue;
         const auto chosen = plan(p, 132, {}, 0);

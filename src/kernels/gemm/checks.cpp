@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "normalise.h"
+#include "overlap.h"
 #include "warpfold/kernels/gemm/extent.h"
 #include "warpfold/kernels/gemm/gemm.h"
 
@@ -108,6 +109,28 @@ Status check_kind(const Problem& p) {
                                  info(p.output_type).name, possible));
 }
 
+// D is written while A, B and C are read, so it must lie apart from them; only C may be D itself.
+Status check_apart(const Problem& p, const Operand& d) {
+  const int64_t out = info(p.output_type).block_bytes;
+  const Lines result(d, p.m, p.n, p.batches, out);
+  const auto meets = [&](const Operand& o, int64_t rows, int64_t width, DType type) {
+    return overlap(result, Lines(o, rows, width, p.batches, info(type).block_bytes)) == Overlap::yes;
+  };
+  if (p.alpha != 0 && p.k > 0) {
+    if (meets(p.a, p.m, p.k, p.type)) return invalid("gemm: D overlaps A, which is read while D is written");
+    if (meets(p.b, rows_of_b(p), p.k, b_type(p))) return invalid("gemm: D overlaps B, which is read while D is written");
+  }
+  if (p.beta == 0) return {};
+  Operand c = p.c;
+  c.column_major = d.column_major;
+  const Lines source(c, p.m, p.n, p.batches, out);
+  const bool same = source.address == result.address && source.stride == result.stride &&
+                    (p.batches == 1 || c.batch_stride == d.batch_stride);
+  if (!same && meets(c, p.m, p.n, p.output_type))
+    return invalid("gemm: D overlaps C without being C: data and strides have to be the same, or the memory apart");
+  return {};
+}
+
 Status check_vector(const char* name, const float* data) {
   if (reinterpret_cast<uintptr_t>(data) % 4 != 0)
     return invalid(fmt::format("gemm: {} starts {} bytes after a multiple of 4", name,
@@ -177,6 +200,7 @@ Status can_run(const Problem& p) {
   WF_CHECK(check_matrix('D', p.output_type, d, p.m, p.n, p.batches));
   if (p.batches > 1 && p.d_batch_stride == 0)
     return invalid("gemm: D has a batch stride of 0: all batches would be written to one place");
+  WF_CHECK(check_apart(p, d));
   WF_CHECK(check_vector("row_scale", p.row_scale));
   WF_CHECK(check_vector("column_scale", p.column_scale));
   WF_CHECK(check_vector("bias", p.bias));

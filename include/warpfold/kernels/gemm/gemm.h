@@ -8,7 +8,9 @@
 //   D (M, N) = activation (y of the gate) * (y of up) + beta * C (M, N)
 //
 // for each of `batches` matrices in device memory. Sums are in fp32 (int32 for int8), D is rounded once. beta = 0: C
-// is never read; alpha = 0 or K = 0: A and B are never read; M, N or batches = 0: nothing happens. C may be D.
+// is never read; alpha = 0 or K = 0: A and B are never read; M, N or batches = 0: nothing happens.
+// D must not overlap A or B, nor C unless it is C, with its strides; can_run finds most overlaps, but not all between
+// strided matrices of different strides.
 // Nothing is allocated and nothing waits: a product is one launch on the caller's stream and may be captured in a
 // graph. Results are the same in every run.
 #pragma once
