@@ -7,6 +7,7 @@ graph of enough launches to last some 5 ms. Buffers rotate past twice the L2 cac
 import argparse
 import datetime
 import json
+import re
 import statistics
 
 import torch
@@ -99,8 +100,16 @@ def time_in_turn(runs, problem, seconds, launches=None):
     return [statistics.median(t) for t in times]
 
 
+def driver_version():
+    try:
+        words = open("/proc/driver/nvidia/version").readline().split()
+    except OSError:
+        return None
+    return next((w for w in words if re.fullmatch(r"\d+(\.\d+)+", w)), None)
+
+
 def save(path, results):
-    about = {"device": torch.cuda.get_device_name(), "torch": torch.__version__, "cuda": torch.version.cuda,
+    about = {"device": torch.cuda.get_device_name(), "driver": driver_version(), "torch": torch.__version__, "cuda": torch.version.cuda,
              "date": datetime.date.today().isoformat(), "data": "random normal", "results": results}
     with open(path, "w") as f:
         json.dump(about, f, indent=1)
@@ -153,7 +162,7 @@ def main():
                 print(f"{shape:>22} {type_name:13} {label:25} {ms * 1e3:9.1f} {plans[tile].microseconds:9.1f} {tflops:7.1f} "
                       f"{tflops / WGMMA_LIMIT[a.dtype]:6.1%} {gbs:6.0f} {peer:7.1f} {peer_ms / ms:5.2f}x", flush=True)
                 results.append({"batches": batches, "m": m, "n": n, "k": k, "type": type_name, "tile": label,
-                                "us": ms * 1e3, "model_us": plans[tile].microseconds, "tflops": tflops, "gb_per_s": gbs,
+                                "us": ms * 1e3, "model_us": plans[tile].microseconds, "tflops": tflops, "limit": tflops / WGMMA_LIMIT[a.dtype], "gb_per_s": gbs,
                                 "cublas_tflops": peer if has_peer else None, "ratio": peer_ms / ms if has_peer else None})
             del problem, calls, some, runs
             torch.cuda.empty_cache()

@@ -6,11 +6,13 @@
 #include "cli/bench_gemm.h"
 
 #include <fmt/format.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 
@@ -54,7 +56,7 @@ bool has_torch() {
              "python3 -c 'import sys, torch; sys.exit(not torch.cuda.is_available())' >/dev/null 2>&1") == 0;
 }
 
-// Runs the carried script gemm.py or ladder.py; does not return unless that fails.
+// Runs the carried script gemm.py or ladder.py, in a folder that is removed behind it.
 Status run_script(const char* script, const Options& o, const fs::path& library) {
   std::string folder = (fs::temp_directory_path() / "warpfold-bench-XXXXXX").string();
   if (::mkdtemp(folder.data()) == nullptr)
@@ -76,8 +78,19 @@ Status run_script(const char* script, const Options& o, const fs::path& library)
   std::vector<char*> argv;
   for (std::string& w : words) argv.push_back(w.data());
   argv.push_back(nullptr);
-  ::execvp(argv[0], argv.data());
-  return fail(ErrorCode::kIo, "cannot start python3");
+  int status = -1;
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::execvp(argv[0], argv.data());
+    ::_exit(127);
+  }
+  if (child > 0) ::waitpid(child, &status, 0);
+  std::error_code ignored;
+  fs::remove_all(folder, ignored);
+  if (child < 0 || (WIFEXITED(status) && WEXITSTATUS(status) == 127))
+    return fail(ErrorCode::kIo, "cannot start python3");
+  if (status != 0) return fail(ErrorCode::kIo, fmt::format("{} did not end well", script));
+  return {};
 }
 
 Status run_ladder(const Options& o) {
@@ -179,6 +192,29 @@ Result<std::vector<std::string>> split(const std::string& text, char at) {
   return parts;
 }
 
+// Where and when results were measured.
+Result<Json> about() {
+  cudaDeviceProp device{};
+  int id = 0, runtime = 0;
+  WF_CHECK(cuda(cudaGetDevice(&id), "device"));
+  WF_CHECK(cuda(cudaGetDeviceProperties(&device, id), "device"));
+  WF_CHECK(cuda(cudaRuntimeGetVersion(&runtime), "version"));
+  // "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.65.06  ...": the word of digits and dots
+  std::string driver;
+  std::ifstream version("/proc/driver/nvidia/version");
+  while (version >> driver && (driver.find('.') == std::string::npos ||
+                               driver.find_first_not_of("0123456789.") != std::string::npos)) {
+  }
+  char date[16];
+  const std::time_t now = std::time(nullptr);
+  std::strftime(date, sizeof date, "%Y-%m-%d", std::localtime(&now));
+  return Json{{"device", device.name},
+              {"driver", version ? driver : ""},
+              {"cuda", fmt::format("{}.{}", runtime / 1000, runtime % 1000 / 10)},
+              {"date", date},
+              {"data", "random normal"}};
+}
+
 Status measure(const Options& o) {
   // WGMMA alone on random data, measured on one H200.
   constexpr double bf16_limit = 870, f16_limit = 834;
@@ -228,7 +264,8 @@ Status measure(const Options& o) {
                            {"type", type},
                            {"tile", name},
                            {"us", ms * 1e3},
-                           {"tflops", tflops}});
+                           {"tflops", tflops},
+                           {"limit", tflops / limit}});
       }
       for (const gemm::Problem& p : sets.problems)
         for (const void* q : {p.a.data, p.b.data, static_cast<const void*>(p.d)})
@@ -237,7 +274,9 @@ Status measure(const Options& o) {
   }
   if (!o.json.empty()) {
     std::ofstream out(o.json);
-    out << Json{{"data", "random normal"}, {"results", results}}.dump(1) << "\n";
+    WF_TRY(Json all, about());
+    all["results"] = results;
+    out << all.dump(1) << "\n";
     if (!out) return fail(ErrorCode::kIo, fmt::format("{}: cannot be written", o.json));
   }
   return {};

@@ -618,6 +618,32 @@ TEST(EmulatorProgress, ExceptionInAKernel) {
   EXPECT_SAYS(find(one, [] { throw 1; }), "threw an exception");
 }
 
+#if !defined(__SANITIZE_ADDRESS__)  // which reports overflows itself
+[[gnu::noinline]] int recurse(int depth) {
+  volatile char frame[1000];
+  frame[depth % 1000] = char(depth);
+  return depth == 0 ? 0 : recurse(depth - 1) + frame[depth % 1000];
+}
+TEST(EmulatorProgress, StackOverflow) {
+  EXPECT_EQ(find(one, [] { recurse(50); }, 5), "");
+  for (int i = 0; i < 3; ++i)
+    EXPECT_SAYS(find(one,
+                     [] {
+                       block_sync();
+                       if (thread_id() == 40) recurse(1000000);
+                       block_sync();
+                     }),
+                "block 0 warp 1 lane 8 has overflown its stack of 128 KiB");
+  EXPECT_SAYS(find(one,
+                   [] {
+                     volatile char large[200 << 10];
+                     large[thread_id()] = 1;
+                     (void)large[thread_id()];
+                   }),
+              "has overflown its stack");
+}
+#endif
+
 // ---- Warps that end early. Barriers of the whole block or cluster do not wait for them.
 TEST(EmulatorProgress, WarpsThatEndEarly) {
   EXPECT_EQ(find(one,

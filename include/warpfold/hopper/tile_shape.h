@@ -2,13 +2,15 @@
 // the constants that follow from it: bytes, alignment, the TMA box that fills it, the descriptor.
 //
 // The arithmetic below is what the instructions need at run time; that it says the same as the layout, for
-// every element, descriptor and box, is checked by hopper/proof.h in a translation unit of each kernel.
+// every element, descriptor and box, is checked by kernels/chain.h in a translation unit of each kernel.
 //
-//   K-major   rows are MN, a row of `span` bytes holds `across` = span / sizeof(T) elements of K; the columns
-//   of one
-//             span lie behind one another: element (mn,k) at  k/across * MN*span + mn * span + k%across *
-//             sizeof(T)
-//   MN-major  rows are K: element (mn,k) at  mn/across * K*span + k * span + mn%across * sizeof(T)
+// clang-format off
+//   K-major   rows are MN, a row of `span` bytes holds `across` = span / sizeof(T) elements of K; the columns of
+//             one span lie behind one another:
+//             element (mn,k) at  k/across * MN*span + mn * span + k%across * sizeof(T)
+//   MN-major  rows are K:
+//             element (mn,k) at  mn/across * K*span + k * span + mn%across * sizeof(T)
+// clang-format on
 // and then the swizzle of the absolute address.
 #pragma once
 

@@ -92,6 +92,22 @@ Fiber& Cluster::thread_main(void* argument) {
   return c.next_fiber();
 }
 
+OverflowGuard Cluster::guard_stacks() {
+  current_ = nullptr;  // of an earlier launch
+  return OverflowGuard(
+      [](const void* p) { return current_ != nullptr && current_->threads_[current_->running_].fiber.below(p); },
+      &Cluster::stack_overflown);
+}
+
+// Runs in place of the thread, which is left as it is.
+void Cluster::stack_overflown() {
+  Cluster& c = *current_;
+  c.fiber_failure_ = c.located(c.name_of_thread(c.running_) + " has overflown its stack of " +
+                               std::to_string(StackPool::bytes >> 10) + " KiB: arrays or recursion too large");
+  c.turn_ = 0;
+  c.suspend();
+}
+
 void Cluster::thread_exits() {
   Thread& t = self();
   if (!t.in_flight.empty()) fail(name_of_thread(running_) + " exits without waiting for its WGMMAs");
@@ -289,6 +305,7 @@ Status run(const Launch& launch, const std::function<void()>& kernel) {
   try {
     const auto clusters = uint32_t(launch.blocks / launch.cluster);
     const uint64_t seed = o.seed;
+    const OverflowGuard guard = Cluster::guard_stacks();
     GlobalMemory global(clusters, launch.buffers);
     Progress progress{o.patience};
     Random random(seed);

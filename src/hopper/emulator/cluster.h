@@ -14,6 +14,7 @@
 #include "clock.h"
 #include "fiber.h"
 #include "global_memory.h"
+#include "overflow.h"
 #include "shadow.h"
 #include "warpfold/hopper/emulator/engine.h"
 
@@ -250,6 +251,8 @@ class Cluster {
   void check_finished();
   std::string describe_waiters() const;
   static Cluster& current() { return *current_; }
+  // While it lives, a thread that overflows its stack is reported.
+  static OverflowGuard guard_stacks();
 
   // ---- Used by the atoms, for the running thread
   Thread& self() { return threads_[running_]; }
@@ -464,6 +467,7 @@ class Cluster {
                                 const GlobalBuffer* only) const;
   void check_parts_async_read(uint32_t rank, uint32_t address, const Access& a, Passed& passed);
   static Fiber& thread_main(void* argument);
+  static void stack_overflown();
   void run_warp(uint32_t position);
   Fiber& next_fiber();
   void suspend();

@@ -23,8 +23,6 @@ namespace warpfold::hopper::emulator {
 
 namespace context = boost::context::detail;
 
-constexpr size_t guard_bytes = 4096;
-
 StackPool& StackPool::mine() {
   static thread_local StackPool pool;
   return pool;

@@ -9,10 +9,10 @@
 
 namespace warpfold::hopper::emulator {
 
-// Stacks with a guard page, kept for reuse by the thread that runs the emulator.
+// Stacks above pages that nobody may touch, kept for reuse by the thread that runs the emulator.
 class StackPool {
  public:
-  static constexpr size_t bytes = 128 << 10;
+  static constexpr size_t bytes = 128 << 10, guard_bytes = 256 << 10;
   static StackPool& mine();
   char* take();  // lowest usable address
   void give(char* stack) { free_.push_back(stack); }
@@ -33,6 +33,11 @@ class Fiber {
   void start(Entry entry, void* argument);  // prepares; runs nothing yet
   // Leaves this fiber, which runs, for another; returns when one of the others switches back.
   void switch_to(Fiber& next);
+  // Does the address lie in the pages below its stack?
+  bool below(const void* p) const {
+    const auto* c = static_cast<const char*>(p);
+    return stack_ != nullptr && c < stack_ && c >= stack_ - StackPool::guard_bytes;
+  }
   // It will be switched to soon: fetches the top of its stack.
   void prefetch() const {
     const auto* top = static_cast<const char*>(context_);

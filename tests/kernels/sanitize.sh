@@ -1,0 +1,41 @@
+#!/bin/sh
+# Runs compute-sanitizer's four tools on the device tests and writes what they found.
+# Usage: tests/kernels/sanitize.sh BUILD_FOLDER RECORD [TOOL ...]       on a machine with a Hopper GPU
+# RECORD gets the device, driver, CUDA and date, and for each tool and program its exit status and summary; the full
+# outputs lie in BUILD_FOLDER/sanitize. Exit status: 0 nothing found, 1 something found, 77 no tool or no GPU.
+# racecheck follows neither mbarriers nor the asynchronous proxy on every driver: read what it says before believing it.
+set -u
+build=$1 record=$2
+shift 2
+tools=${*:-memcheck racecheck synccheck initcheck}
+root=$(cd "$(dirname "$0")/../.." && pwd)
+command -v compute-sanitizer >/dev/null || PATH=$PATH:/usr/local/cuda/bin
+command -v compute-sanitizer >/dev/null || { echo "compute-sanitizer is not installed"; exit 77; }
+nvidia-smi >/dev/null 2>&1 || { echo "no GPU"; exit 77; }
+mkdir -p "$build/sanitize"
+
+found=0
+summaries=""
+check() { # TOOL NAME COMMAND...
+  tool=$1 name=$2
+  shift 2
+  log=$build/sanitize/$tool-$name.txt
+  # --error-exitcode tells a finding from a failure of the program itself.
+  timeout 3000 compute-sanitizer --tool "$tool" --error-exitcode 99 --target-processes all "$@" >"$log" 2>&1
+  status=$?
+  summary=$(grep -E "ERROR SUMMARY|RACECHECK SUMMARY" "$log" | tail -1 | sed 's/^=* *//; s/"/ /g')
+  [ $status -eq 0 ] || found=1
+  echo "$tool $name: exit status $status, ${summary:-no summary}"
+  summaries="$summaries${summaries:+,}
+  {\"tool\": \"$tool\", \"program\": \"$name\", \"exit_status\": $status, \"summary\": \"$summary\"}"
+}
+for tool in $tools; do
+  check "$tool" conformance "$build/tests/hopper/conformance_device"
+  check "$tool" transpose "$build/examples/hopper/example_transpose_device"
+  check "$tool" gemm python3 "$root/tests/kernels/gemm_device.py" "$build/src/c_api/libwarpfold.so" --few
+done
+gpu=$(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader | head -1)
+cuda=$(compute-sanitizer --version | sed -n 's/.*[Vv]ersion \([0-9.]*\).*/\1/p' | head -1)
+printf '{\n "device": "%s",\n "driver": "%s",\n "compute_sanitizer": "%s",\n "date": "%s",\n "runs": [%s\n ]\n}\n' \
+  "${gpu%%,*}" "${gpu#*, }" "$cuda" "$(date -u +%Y-%m-%d)" "$summaries" >"$record"
+exit $found
