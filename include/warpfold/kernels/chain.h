@@ -58,7 +58,7 @@ struct Chain {
   std::string_view kernel = {}, tile = {};
   SharedPlan plan = {};
   List<TileReport, 4> tiles = {};
-  List<AccessReport, 4> accesses = {};
+  List<AccessReport, 6> accesses = {};
   List<StepReport, 6> steps = {};
   List<BarrierReport, 4> barriers = {};
   int threads = 0, cluster = 1;
@@ -185,6 +185,27 @@ constexpr layout::Text check_accumulators(int n) {
                    << " of the accumulator tile, but the kernel takes it for " << got;
     }
   return why;
+}
+
+// Wavefronts of an instruction that is executed at several places: the worst of them.
+constexpr void add_access(AccessReport& report, auto offset_of_lane) {  // lane -> byte
+  const auto banks = hw::bank_conflicts(report.access, offset_of_lane);
+  if (banks->total - banks->ideal >= report.wavefronts - report.ideal) {
+    report.wavefronts = banks->total;
+    report.ideal = banks->ideal;
+  }
+}
+
+// The tensor cores' reads of an operand, 8 x 16 bytes at a time: four of them, as ldmatrix would read them.
+template <class Shape>
+constexpr AccessReport operand_access(std::string_view name) {
+  AccessReport report{name, hw::SharedAccess::matrix_x4};
+  const layout::Swizzle swizzle = hw::swizzle_of(Shape::swizzle);
+  constexpr int unit = 16 / Shape::element_bytes;
+  for (int row = 0; row + 8 <= Shape::rows; row += 32)
+    for (int x = 0; x < Shape::columns * Shape::across; x += unit)
+      add_access(report, [&](int lane) { return swizzle(int64_t{Shape::offset((row + lane) % Shape::rows, x)}); });
+  return report;
 }
 
 // ---- Stopping the build

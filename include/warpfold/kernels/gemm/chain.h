@@ -60,9 +60,7 @@ constexpr AccessReport box_access() {
                       : Config::swapped ? hw::SharedAccess::b32
                                          : hw::SharedAccess::b64};
   const auto count = [&](auto offset_of_lane) {
-    const auto banks = hw::bank_conflicts(report.access, [&](int lane) { return swizzle(int64_t{offset_of_lane(lane)}); });
-    report.ideal = banks->ideal;
-    report.wavefronts = banks->total > report.wavefronts ? banks->total : report.wavefronts;
+    add_access(report, [&](int lane) { return swizzle(int64_t{offset_of_lane(lane)}); });
   };
   const int width = Config::swapped ? Config::tile_n : Config::span;  // of the patches, side by side
   for (int warp = 0; warp < 4; ++warp)
@@ -131,6 +129,15 @@ constexpr Chain chain() {
   c.tiles.add(tile_report<typename Config::BTile>("B", true, b_rows, Config::tile_n));
   c.tiles.add(tile_report<typename Config::Box>("box of D or C", false, Box::rows));
   c.accesses.add(box_access<Config>());
+  c.accesses.add(operand_access<A>("WGMMA reads of A"));
+  c.accesses.add(operand_access<B>("WGMMA reads of B"));
+  if (Config::factors) {
+    AccessReport stores{"stores of column factors", hw::SharedAccess::b64}, loads{"loads of column factors", hw::SharedAccess::b128};
+    add_access(stores, [](int lane) { return int64_t{Config::factor_offset(lane)}; });
+    add_access(loads, [](int lane) { return int64_t{Config::factor_offset(Config::factor_column(lane))}; });
+    c.accesses.add(stores);
+    c.accesses.add(loads);
+  }
   c.barriers.add({"full", Config::stages, 1, Config::full_bytes});
   c.barriers.add({"empty", Config::stages, Config::empty_arrivals, 0});
   c.barriers.add({"C arrived", Config::math_warpgroups * Config::buffers, 1, Config::Box::bytes});
@@ -148,9 +155,9 @@ constexpr Chain chain() {
   layout::Text bytes, banks, registers;
   if (arriving != Config::full_bytes)
     bytes << "a stage expects " << int64_t{Config::full_bytes} << " bytes, but its boxes bring " << arriving;
-  if (c.accesses.item[0].wavefronts != c.accesses.item[0].ideal)
-    banks << c.accesses.item[0].name << " takes " << int64_t{c.accesses.item[0].wavefronts}
-          << " wavefronts instead of " << int64_t{c.accesses.item[0].ideal};
+  for (const AccessReport& a : c.accesses)
+    if (banks.length == 0 && a.wavefronts != a.ideal)
+      banks << a.name << " takes " << int64_t{a.wavefronts} << " wavefronts instead of " << int64_t{a.ideal};
   if (c.registers_needed > c.math_registers)
     registers << "a multiplying thread needs about " << int64_t{c.registers_needed} << " registers and has "
               << int64_t{c.math_registers};

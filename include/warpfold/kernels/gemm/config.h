@@ -101,6 +101,9 @@ struct Config : TileType {
   static constexpr int element_column(int warp, int lane, int x, int i) {
     return swapped ? warp * 16 + lane / 4 + i / 2 % 2 * 8 : x + i / 4 * 8 + lane % 4 * 2 + i % 2;
   }
+  // Byte of a column's factors among those of the tile; a lane loads those of two columns, from this one of eight on.
+  static constexpr int factor_offset(int column) { return column * int(sizeof(Factor)); }
+  static constexpr int factor_column(int lane) { return lane % 4 * 2; }
   // 32-bit results of two patches side by side leave in two turns. A quad of lanes holds 32 consecutive bytes of a
   // row; odd rows visit the four 32-byte groups of a row in another order than even ones, or two rows of each
   // half-warp would meet in the same banks. Does the lane store the left patch in this turn?

@@ -95,7 +95,7 @@ struct Epilogue {
   }
   WF_ATOM uint32_t column_factor(int column) const {  // address
     constexpr uint32_t first = Config::offsets().factors;
-    return shared + first + uint32_t((warpgroup * Config::tile_n + column) * int(sizeof(Factor)));
+    return shared + first + uint32_t(Config::factor_offset(warpgroup * Config::tile_n + column));
   }
   WF_ATOM bool leader() const { return hopper::thread_id() % 128 == 0; }
   WF_ATOM int warp() const { return hopper::warp_id() % 4; }
@@ -160,7 +160,7 @@ struct Epilogue {
   }
   // y of four sums: those at columns c and c + 1 (c = column of this thread), of two rows.
   WF_ATOM void scale(float (&y)[4], const Sum* v, const RowFactors& rows, int column) const {
-    const auto c = hopper::load_shared<Pair<Factor>>(column_factor(column + hopper::lane_id() % 4 * 2));
+    const auto c = hopper::load_shared<Pair<Factor>>(column_factor(column + Config::factor_column(hopper::lane_id())));
     WF_UNROLL
     for (int i = 0; i < 4; ++i) {
       const Factor& by_row = rows.half[i / 2];

@@ -4,12 +4,16 @@
 // instruction copies the box to shared memory in order, dimension 0 fastest, without gaps, its 16-byte units
 // permuted by a swizzle. The rules are those of the driver's encoder (interleave none) and of the copy
 // instruction:
+// clang-format off
 //   global address           a multiple of 16
 //   sizes                    1 to 2^32
 //   strides 1..              multiples of 16 bytes, below 2^40
-//   box sizes                1 to 256; a row of the box is a multiple of 16 bytes, and at most the swizzle's
-//   span element strides          1 to 8 shared address           a multiple of 128 first byte of the box a
-//   multiple of 16 within dimension 0 (an H200 answers "illegal instruction" otherwise)
+//   box sizes                1 to 256; a row of the box is a multiple of 16 bytes, and at most the swizzle's span
+//   element strides          1 to 8
+//   shared address           a multiple of 128; under a swizzle of the pattern's 8 spans, since what reads the tile
+//                            counts on it (the copy itself would take any multiple of 128)
+//   first byte of the box    a multiple of 16 within dimension 0 (an H200 answers "illegal instruction" otherwise)
+// clang-format on
 #pragma once
 
 #include "warpfold/layout/canonical.h"
