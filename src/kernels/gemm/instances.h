@@ -1,9 +1,14 @@
-// The compiled configurations. A .cu file makes the instances of a few kinds: every tile that tiles_of() names.
+// The compiled configurations. A .cu file makes the instances of a few kinds: every tile that tiles_of() names. One that
+// would take more than 10 s to compile is compiled twice, for half of the tiles each: WF_HALF is 0 or 1.
 #pragma once
 
 #include <vector>
 
 #include "warpfold/kernels/gemm/launch.h"
+
+#ifndef WF_HALF
+#define WF_HALF 2  // both
+#endif
 
 namespace warpfold::kernels::gemm {
 
@@ -15,11 +20,11 @@ struct Instance {
 
 // The kernels of one kind. Majors are those of the caller's A and B.
 template <class A, class B, class Output, Fusion kFusion = Fusion::none, hopper::Major kMajorA = hopper::Major::k,
-          hopper::Major kMajorB = hopper::Major::k>
+          hopper::Major kMajorB = hopper::Major::k, int kHalf = WF_HALF>
 std::vector<Instance> instances() {
   constexpr Kind kind{dtype_of<A>(), dtype_of<B>(), dtype_of<Output>(), kMajorA == hopper::Major::mn,
                       kMajorB == hopper::Major::mn, kFusion};
-  constexpr uint32_t tiles = tiles_of(kind);
+  constexpr uint32_t halves[] = {0x55555555, 0xAAAAAAAA, 0xFFFFFFFF}, tiles = tiles_of(kind) & halves[kHalf];
   std::vector<Instance> all;
   for (const TileId id : all_tiles)
     with_tile(id, [&]<class Tile>(Tile) {
@@ -33,16 +38,59 @@ std::vector<Instance> instances() {
   return all;
 }
 
+template <int kHalf>
 std::vector<Instance> bf16_instances();
+template <>
+std::vector<Instance> bf16_instances<0>();
+template <>
+std::vector<Instance> bf16_instances<1>();
+template <int kHalf>
+std::vector<Instance> f16_instances();
+template <>
+std::vector<Instance> f16_instances<0>();
+template <>
+std::vector<Instance> f16_instances<1>();
+template <int kHalf>
+std::vector<Instance> tf32_instances();
+template <>
+std::vector<Instance> tf32_instances<0>();
+template <>
+std::vector<Instance> tf32_instances<1>();
+template <int kHalf>
+std::vector<Instance> fp8_instances();
+template <>
+std::vector<Instance> fp8_instances<0>();
+template <>
+std::vector<Instance> fp8_instances<1>();
+template <int kHalf>
+std::vector<Instance> fp8_mixed_instances();
+template <>
+std::vector<Instance> fp8_mixed_instances<0>();
+template <>
+std::vector<Instance> fp8_mixed_instances<1>();
+template <int kHalf>
+std::vector<Instance> int8_int32_instances();
+template <>
+std::vector<Instance> int8_int32_instances<0>();
+template <>
+std::vector<Instance> int8_int32_instances<1>();
+template <int kHalf>
+std::vector<Instance> int8_bf16_instances();
+template <>
+std::vector<Instance> int8_bf16_instances<0>();
+template <>
+std::vector<Instance> int8_bf16_instances<1>();
+template <int kHalf>
+std::vector<Instance> int8_f16_instances();
+template <>
+std::vector<Instance> int8_f16_instances<0>();
+template <>
+std::vector<Instance> int8_f16_instances<1>();
 std::vector<Instance> bf16_fused_instances();
 std::vector<Instance> bf16_major_instances();
-std::vector<Instance> f16_instances();
 std::vector<Instance> f16_fused_instances();
 std::vector<Instance> f16_major_instances();
-std::vector<Instance> tf32_instances();
-std::vector<Instance> fp8_instances();
-std::vector<Instance> int8_int32_instances();
-std::vector<Instance> int8_bf16_instances();
-std::vector<Instance> int8_f16_instances();
+std::vector<Instance> int8_bf16_fused_instances();
+std::vector<Instance> int8_f16_fused_instances();
 
 }  // namespace warpfold::kernels::gemm

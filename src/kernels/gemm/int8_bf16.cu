@@ -5,10 +5,9 @@
 #include "instances.h"
 
 namespace warpfold::kernels::gemm {
-// Scales and bias, and an activation.
-std::vector<Instance> int8_bf16_instances() {
-  std::vector<Instance> all = instances<int8_t, int8_t, hopper::bf16, Fusion::linear>();
-  for (const Instance& i : instances<int8_t, int8_t, hopper::bf16, Fusion::full>()) all.push_back(i);
-  return all;
+// Scales and bias.
+template <>
+std::vector<Instance> int8_bf16_instances<WF_HALF>() {
+  return instances<int8_t, int8_t, hopper::bf16, Fusion::linear>();
 }
 }  // namespace warpfold::kernels::gemm

@@ -6,8 +6,8 @@
 
 namespace warpfold::kernels::gemm {
 // The exact sums.
-std::vector<Instance> int8_int32_instances() {
-  std::vector<Instance> all = instances<int8_t, int8_t, int32_t>();
-  return all;
+template <>
+std::vector<Instance> int8_int32_instances<WF_HALF>() {
+  return instances<int8_t, int8_t, int32_t>();
 }
 }  // namespace warpfold::kernels::gemm

@@ -9,9 +9,11 @@ const std::vector<Instance>& all_instances() {
   static const std::vector<Instance> all = [] {
     std::vector<Instance> list;
     for (const auto make :
-         {bf16_instances, bf16_fused_instances, bf16_major_instances, f16_instances, f16_fused_instances,
-          f16_major_instances, tf32_instances, fp8_instances, int8_int32_instances, int8_bf16_instances,
-          int8_f16_instances})
+         {bf16_instances<0>, bf16_instances<1>, f16_instances<0>, f16_instances<1>, tf32_instances<0>,
+          tf32_instances<1>, fp8_instances<0>, fp8_instances<1>, fp8_mixed_instances<0>, fp8_mixed_instances<1>,
+          int8_int32_instances<0>, int8_int32_instances<1>, int8_bf16_instances<0>, int8_bf16_instances<1>,
+          int8_f16_instances<0>, int8_f16_instances<1>, bf16_fused_instances, bf16_major_instances,
+          f16_fused_instances, f16_major_instances, int8_bf16_fused_instances, int8_f16_fused_instances})
       for (const Instance& i : make()) list.push_back(i);
     return list;
   }();

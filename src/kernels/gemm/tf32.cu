@@ -6,8 +6,8 @@
 
 namespace warpfold::kernels::gemm {
 // fp32 rounded to tf32 by TMA; D in fp32.
-std::vector<Instance> tf32_instances() {
-  std::vector<Instance> all = instances<hopper::tf32, hopper::tf32, float>();
-  return all;
+template <>
+std::vector<Instance> tf32_instances<WF_HALF>() {
+  return instances<hopper::tf32, hopper::tf32, float>();
 }
 }  // namespace warpfold::kernels::gemm

@@ -1,0 +1,12 @@
+#include "warpfold/hopper/hopper.h"
+// Before the kernel, which uses them:
+#include "warpfold/hopper/device/wgmma_int8.h"
+
+#include "instances.h"
+
+namespace warpfold::kernels::gemm {
+// Scales and bias, and an activation.
+std::vector<Instance> int8_bf16_fused_instances() {
+  return instances<int8_t, int8_t, hopper::bf16, Fusion::full>();
+}
+}  // namespace warpfold::kernels::gemm
