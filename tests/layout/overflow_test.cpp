@@ -75,6 +75,12 @@ TEST(Overflow, ShapeAndStrideAreNestedAlike) {
   EXPECT_EQ(text(make_layout(ints(4, 2), ints(1, 8))), "(4,2):(1,8)");
 }
 
+TEST(Overflow, Recast) {
+  EXPECT_EQ(text(downcast(read("4:3"), int64_largest)),
+            "overflow: the offset 9223372036854775807 * 3 of mode 0 does not fit 64 bits");
+  EXPECT_EQ(downcast(read("4:1"), int64_largest).why.reason, Reason::size_overflow);
+}
+
 TEST(Overflow, Slices) {
   const Layout l = read("(4,(2,3)):(3,(12,1))");
   EXPECT_EQ(text(slice(l, ints(all, int64_largest)).reason()), "");

@@ -317,6 +317,25 @@ TEST(Tables, Vectors) {
   EXPECT_EQ(*max_common_vector(read("(4,8):(1,4)"), read("(4,8):(8,1)")), 1);
 }
 
+// ():() is one element; as a mode of another layout it is written 1:0.
+TEST(Tables, EmptyLayouts) {
+  const Layout empty = read("():()"), four = read("4:1");
+  EXPECT_EQ(text(compose(four, empty)), "():()");
+  EXPECT_EQ(text(compose(empty, four)), "4:0");
+  EXPECT_EQ(text(complement(empty, 8)), "8:1");
+  for (const Form form : {Form::logical, Form::zipped, Form::tiled, Form::flat}) {
+    EXPECT_EQ(text(divide(four, empty, form)), "(1,4):(0,1)");
+    EXPECT_EQ(text(product(empty, four, form)), "(1,4):(0,1)");
+    EXPECT_EQ(text(product(four, empty, form)), "(4,1):(1,0)");
+    EXPECT_EQ(text(product(empty, empty, form)), "(1,1):(0,0)");
+  }
+  EXPECT_EQ(text(divide(empty, empty)), "(1,1):(0,0)");
+  EXPECT_EQ(text(right_inverse(empty)), "1:0");
+  EXPECT_EQ(text(left_inverse(empty)), "1:0");
+  EXPECT_TRUE(equal(empty, read("1:5")));
+  EXPECT_EQ(empty(0), 0);
+}
+
 TEST(Tables, SizeOneModes) {
   EXPECT_EQ(text(to_text(read("(1,(2,2)):(0,(1,2))").coordinate(7))), "(0,(1,1))");
   EXPECT_EQ(read("(1,8):(4611686018427387904,1)").size(), 8) << "a stride that is never taken";

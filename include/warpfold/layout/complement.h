@@ -33,7 +33,7 @@ WF_HD constexpr Why append_complement(const Layout& sorted, int64_t m, bool roun
       return because(Reason::complement_chain, before, extent / before, n, d);
     }
     if (!append(size)) return because(Reason::too_many_modes, max_leaves);
-    if (!checked_mul(n, d, extent)) return because(Reason::offset_overflow, i, n + 1, d);
+    if (!checked_mul(n, d, extent)) return because(Reason::extent_overflow, i, n, d);
   }
   const int64_t size = ceil_div(m, extent);
   const bool whole = m - (size - 1) * extent == extent;

@@ -16,6 +16,7 @@ enum class Reason : uint8_t {
   size_overflow,
   offset_overflow,
   cosize_overflow,
+  extent_overflow,  // n = mode, factor, factor
   too_many_modes,
   undecided,          // n = work allowed
   not_a_layout,       // n = index, value there, value a layout would have
@@ -201,6 +202,9 @@ constexpr Text sentence(const Why& why) {
     case Reason::offset_overflow:
       t << "overflow: the offset (" << n[1] << " - 1) * " << n[2] << " of mode " << n[0]
         << " does not fit 64 bits";
+      break;
+    case Reason::extent_overflow:
+      t << "overflow: the offset " << n[1] << " * " << n[2] << " of mode " << n[0] << " does not fit 64 bits";
       break;
     case Reason::cosize_overflow:
       t << "overflow: offsets from " << n[0] << " to " << n[1] << " span more than 64 bits";
