@@ -1,5 +1,6 @@
-// Any bytes as the text of two layouts and a number, a line each: a reason, or layouts that print as they are read. Every
-// operation then answers without overflow, and its answer holds at the ends and in the middle, in 128-bit arithmetic.
+// Any bytes as the text of two layouts and a number, a line each: a reason, or layouts that print as they are
+// read. Every operation then answers without overflow, and its answer holds at the ends and in the middle, in
+// 128-bit arithmetic.
 #include <cstdint>
 #include <cstdlib>
 #include <string_view>
@@ -64,7 +65,8 @@ void one(const Layout& l, int64_t n) {
     at_some(l.size(), [&](int64_t x) { return value(*left, value(l, x)) == x; });
   if (const auto v = injective(l, work); v.why.reason == Reason::not_injective)
     require(v.why.n[0] != v.why.n[1] && value(l, v.why.n[0]) == value(l, v.why.n[1]));
-  if (const auto v = complement(l, n); v.ok()) require(value(*v, v->size() - 1) + value(l, l.size() - 1) == n - 1);
+  if (const auto v = complement(l, n); v.ok())
+    require(value(*v, v->size() - 1) + value(l, l.size() - 1) == n - 1);
   if (const auto v = complement_padded(l, n); v.ok()) require(check(v.value).none());
   for (const int64_t to : {4, 6, 8, 64})
     if (const auto v = recast(l, 16, to); v.ok()) require(check(v.value).none());
@@ -74,7 +76,8 @@ void one(const Layout& l, int64_t n) {
   (void)nullspace(l);
   (void)is_tractable(l);
   if (const auto m = to_gf2(l); m.ok())
-    at_some(l.size(), [&](int64_t x) { return static_cast<Wide>((*m)(static_cast<uint64_t>(x))) == value(l, x); });
+    at_some(l.size(),
+            [&](int64_t x) { return static_cast<Wide>((*m)(static_cast<uint64_t>(x))) == value(l, x); });
 }
 
 void two(const Layout& a, const Layout& b) {
@@ -87,7 +90,8 @@ void two(const Layout& a, const Layout& b) {
     (void)divide_modes(a, b, form);
     (void)product_modes(a, b, form);
   }
-  if (const auto v = product(a, b); v.ok()) require(v->rank() == 2 && equal(v->mode(0), a) && check(v.value).none());
+  if (const auto v = product(a, b); v.ok())
+    require(v->rank() == 2 && equal(v->mode(0), a) && check(v.value).none());
   (void)blocked_product(a, b);
   (void)raked_product(a, b);
   if (const int64_t i = first_difference(a, b); i >= 0) require(value(a, i) != value(b, i));

@@ -111,7 +111,8 @@ TEST(LayoutCli, PlainNumbersNameTheColumn) {
                 .find("--to: column 1: overflow"),
             0u);
   EXPECT_EQ(said({"draw", "4:1", "--bytes", "x"}, 2), "--bytes: column 1: expected a number\n  x\n  ^\n");
-  EXPECT_EQ(said({"draw", "4:1", "--bytes", "0"}, 2), "--bytes: an element has 1, 2, 4, ... or 128 bytes, not 0\n");
+  EXPECT_EQ(said({"draw", "4:1", "--bytes", "0"}, 2),
+            "--bytes: an element has 1, 2, 4, ... or 128 bytes, not 0\n");
   EXPECT_EQ(said({"draw", "4:1", "--bytes", "12"}, 2).find("--bytes: an element has 1, 2, 4"), 0u);
   EXPECT_EQ(
       said({"recognise", "0", "4611686018427387904", "9223372036854775807"}, 1),
@@ -234,8 +235,9 @@ TEST(LayoutCli, Draw) {
             "(1,2,2,2):(1,1,2,4)\n   0  1   2  3   4  5   6  7 \n0  0  1 : 2  3 | 4  5 : 6  7 \n");
   EXPECT_NE(out({"draw", "(2,2):(2,1)", "--threads-on", "(2,2)"}).find("T0"), std::string::npos);
   EXPECT_EQ(run({"draw", "(2,2):(2,1)", "--threads-on", "(2,2)", "--colour", "bank"}).exit_code, 2);
-  EXPECT_NE(out({"draw", "(1,2):(0,4611686018427387905)", "--colour", "bank", "--bytes", "128"}).find("b0-31"),
-            std::string::npos)
+  EXPECT_NE(
+      out({"draw", "(1,2):(0,4611686018427387905)", "--colour", "bank", "--bytes", "128"}).find("b0-31"),
+      std::string::npos)
       << "bytes past 64 bits";
   EXPECT_EQ(run({"draw", "(1000,1000)"}).exit_code, 1);
   const std::string wide = out({"draw", "(5,128):(128,1)"});  // every printed number is an offset, in order

@@ -65,8 +65,8 @@ std::string legend_of(const Picture& p, const char* separator) {
   return legend;
 }
 
-// The outermost of the nested tiles that ends before row or column `at`, counted from the outermost: 0, 1, ...; -1 when
-// none does.
+// The outermost of the nested tiles that ends before row or column `at`, counted from the outermost: 0, 1,
+// ...; -1 when none does.
 int tile_edge(int at, int count, const std::vector<int>& tiles) {
   for (std::size_t level = 0; at > 0 && at < count && level < tiles.size(); ++level)
     if (at % tiles[tiles.size() - 1 - level] == 0) return static_cast<int>(level);
@@ -165,7 +165,10 @@ std::string svg(const Picture& p) {
   const auto line = [&](int edge, int x1, int y1, int x2, int y2) {
     if (edge < 0) return;
     out += "<path d=\"M" + n(x1) + " " + n(y1) + "L" + n(x2) + " " + n(y2) +
-           "\" stroke=\"#1a1a1a\" stroke-width=\"" + (edge == 0 ? "2.5" : edge == 1 ? "1.4" : "0.9") +
+           "\" stroke=\"#1a1a1a\" stroke-width=\"" +
+           (edge == 0   ? "2.5"
+            : edge == 1 ? "1.4"
+                        : "0.9") +
            "\" stroke-linecap=\"square\"/>\n";
   };
   for (int i = 0; i <= p.rows; ++i)
@@ -194,9 +197,9 @@ void add_draw_command(CLI::App& app) {
   const auto x = std::make_shared<Arguments>();
   CLI::App* sub = app.add_subcommand("draw", "a picture in the terminal, or as SVG or HTML");
   sub->add_option("A", x->layout, "a layout, with or without Sw<B,M,S> in front")->required();
-  CLI::Option* colour = sub->add_option("--colour", x->colour,
-                                        "by offset mod 8 (default), by tile, or by shared-memory bank")
-                            ->check(CLI::IsMember({"offset", "tile", "bank"}));
+  CLI::Option* colour =
+      sub->add_option("--colour", x->colour, "by offset mod 8 (default), by tile, or by shared-memory bank")
+          ->check(CLI::IsMember({"offset", "tile", "bank"}));
   add_number(sub, "--bytes", x->bytes, "bytes an element, for banks: a power of two up to 128; default 4");
   sub->add_option("--threads-on", x->tv, "A is (threads, values) on a tile of this shape, such as (8,8)")
       ->excludes(colour);
@@ -206,7 +209,8 @@ void add_draw_command(CLI::App& app) {
   sub->callback([x] {
     const ComposedLayout l = read_composed("A", x->layout);
     if (x->bytes < 1 || x->bytes > 128 || (x->bytes & (x->bytes - 1)) != 0)
-      throw CommandError{2, "--bytes: an element has 1, 2, 4, ... or 128 bytes, not " + std::to_string(x->bytes)};
+      throw CommandError{
+          2, "--bytes: an element has 1, 2, 4, ... or 128 bytes, not " + std::to_string(x->bytes)};
     Picture picture;
     if (!x->tv.empty()) {
       const IntTuple tile = read_tuple("--threads-on", x->tv);

@@ -156,7 +156,8 @@ constexpr Text sentence(const Why& why) {
       t << "the box starts at byte " << n[0] << " of dimension 0, which is no multiple of 16";
       break;
     case Rule::tma_shared_address:
-      t << "the box is written to shared address " << n[0] << "; allowed are multiples of " << n[1] << " from 0 on";
+      t << "the box is written to shared address " << n[0] << "; allowed are multiples of " << n[1]
+        << " from 0 on";
       break;
     case Rule::tma_swizzle:
       t << "Sw<" << n[0] << ',' << n[1] << ',' << n[2]
