@@ -103,8 +103,7 @@ WF_HD constexpr Verdict<Layout> tile_and_rest(const Layout& b, int64_t size) {
     both.shape[i] = b.shape[i];
     both.stride[i] = b.stride[i];
   }
-  v.why = append_complement(sort_modes(b), size, true, both, count, v.grade);
-  if (!v.ok()) {
+  if (!append_complement(sort_modes(b), size, true, both, count, v.grade, v.why)) {
     const bool lossy =
         v.why.reason == Reason::complement_chain || v.why.reason == Reason::complement_broadcast;
     return refuse<Layout>(lossy ? why_lossy(b, size) : v.why);
@@ -118,7 +117,7 @@ WF_HD constexpr Verdict<Layout> tile_and_rest(const Layout& b, int64_t size) {
   if (!nesting.fits || nesting.profile.leaves != count)
     return refuse<Layout>(because(Reason::too_many_modes, max_leaves));
   both.profile = nesting.profile;
-  v.why = check(both);
+  fits(both, v.why);
   return v;
 }
 
