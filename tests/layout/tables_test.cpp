@@ -370,6 +370,7 @@ TEST(Tables, Swizzles) {
   EXPECT_EQ((*recast(bytes, 8, 32))(32), 36);
   EXPECT_FALSE(compose(bytes, Swizzle{2, 4, 4}).ok()) << "different shifts are no single swizzle";
   EXPECT_FALSE(compose(Swizzle{3, 0, 3}, Swizzle{1, 2, 1}).ok());
+  EXPECT_FALSE(to_swizzle(to_gf2(Swizzle{2, 0, 1}, 4)).ok()) << "its bits overlap: no swizzle, though a matrix";
   EXPECT_TRUE(multiply(to_gf2(Swizzle{3, 0, 3}, 6), to_gf2(Swizzle{1, 2, 1}, 6)).ok());
   EXPECT_EQ(text(compose(bytes, bytes)), "Sw<0,0,0>");
   EXPECT_FALSE(to_gf2(read("(4,4):(1,5)")).ok());
