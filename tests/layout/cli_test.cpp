@@ -211,7 +211,12 @@ TEST(LayoutCli, ExplainShowsTheNumbers) {
   EXPECT_NE(text.find("2*1 + 1*5 = 7 < 10, no carry"), std::string::npos) << text;
   EXPECT_NE(text.find("R = (3,(2,2)):(16,(80,4))"), std::string::npos) << text;
   EXPECT_NE(out({"explain", "divide", "19:1", "4:2"}).find("padded: 19 rounds up to 24"), std::string::npos);
-  EXPECT_EQ(run({"explain", "divide", "40:1", "(4,2):(1,10)"}).exit_code, 1);
+  const Outcome lossy = run({"explain", "divide", "40:1", "(4,2):(1,10)"});
+  EXPECT_EQ(lossy.exit_code, 1);
+  EXPECT_NE(lossy.out.find("A / B is refused: lossy: "), std::string::npos) << lossy.out;
+  EXPECT_NE(out({"explain", "compose", "(6,3,8):(3,3,24)", "4:16"}).find("the carries cancel\nR = 4:18"),
+            std::string::npos);
+  EXPECT_EQ(text.find("cancel\n"), std::string::npos);
 }
 
 TEST(LayoutCli, Draw) {

@@ -300,6 +300,28 @@ TEST(Laws, InjectivityIsExact) {
   EXPECT_GE(layouts, 30'000);
 }
 
+TEST(Laws, ImageIsExact) {
+  int64_t inside = 0, outside = 0;
+  for_each_layout(3, {1, 2, 3}, range(-3, 5), [&](const Layout& l) {
+    const std::vector<int64_t> f = values(l);
+    for (int64_t offset = l.lowest() - 2; offset <= l.highest() + 2; ++offset) {
+      const Verdict<int64_t> index = index_of(l, offset);
+      const bool exists = std::find(f.begin(), f.end(), offset) != f.end();
+      ASSERT_EQ(index.ok(), exists) << text(l) << " at " << offset << ": " << text(index.reason());
+      (exists ? inside : outside) += 1;
+      if (exists) {
+        ASSERT_EQ(oracle::value(l, *index), offset) << text(l);
+        ASSERT_TRUE(*index >= 0 && *index < l.size());
+      }
+    }
+  });
+  EXPECT_GE(inside, 10'000);
+  EXPECT_GE(outside, 10'000);
+  EXPECT_EQ(text(index_of(oracle::read("(4,2):(2,16)"), 3).reason()),
+            "no index has offset 3, which is a gap in the offsets from 0 to 22");
+  EXPECT_EQ(index_of(oracle::read("(2,2,2,2,2,2,2,2):(2,4,6,8,10,12,14,16)"), 71, 3).why.reason, Reason::undecided);
+}
+
 TEST(Laws, Gf2LinearityIsExact) {
   int64_t linear = 0, other = 0;
   for (int rank = 1; rank <= 3; ++rank)

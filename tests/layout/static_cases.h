@@ -104,6 +104,7 @@ static_assert(require(left_inverse("(4,2):(1,5)"_layout)) == "(5,2):(1,4)"_layou
 static_assert(require(left_inverse("(2,2):(3,5)"_layout)) == "(2,4,2):(0,1,3)"_layout);
 static_assert(left_inverse("(2,3,2):(5,3,29)"_layout).why.reason == Reason::left_inverse_none);
 static_assert(require(coordinate_of_offset("(3,2,3,2):(1,6,15,45)"_layout, 15)) == "(0,0,1,0)"_tuple);
+static_assert(require(index_of("(4,2):(-1,5)"_layout, 3)) == 6 && !index_of("(4,2):(2,16)"_layout, 3).ok());
 static_assert(nullspace("(4,2,3):(0,1,0)"_layout) == "(4,3):(1,8)"_layout);
 static_assert(require(max_common_vector("(2,3):(1,2)"_layout, "6:1"_layout)) == 6 &&
               vector_width("(2,3):(1,2)"_layout, "6:1"_layout, 4) == 2);
