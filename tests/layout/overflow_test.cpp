@@ -63,6 +63,9 @@ TEST(Overflow, Capacity) {
   EXPECT_EQ(text(complement(l, int64_t{1} << 50)), "the result needs more than 24 modes");
   EXPECT_EQ(divide(make_layout(int64_t{1} << 48, 1), l).why.reason, Reason::too_many_modes);
   EXPECT_EQ(product(l, read("2:1")).why.reason, Reason::too_many_modes);
+  const Layout full = *column_major(oracle::flat(shape, stride).shapes());  // leaves no room for a rest of one tile
+  for (const Form form : {Form::logical, Form::tiled, Form::flat})
+    EXPECT_EQ(divide(make_layout(int64_t{1} << 24, 1), full, form).why.reason, Reason::too_many_modes);
   EXPECT_EQ(compose(make_layout(int64_t{1} << 50, 1), l).value, l);
   EXPECT_EQ(compose(l, read("16777216:1"))->leaves(), max_leaves);
   EXPECT_EQ(compose(l, read("(16777216,2):(1,16777216)")).why.reason, Reason::too_many_modes);

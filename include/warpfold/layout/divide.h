@@ -108,7 +108,10 @@ WF_HD constexpr Verdict<Layout> tile_and_rest(const Layout& b, int64_t size) {
         v.why.reason == Reason::complement_chain || v.why.reason == Reason::complement_broadcast;
     return refuse<Layout>(lossy ? why_lossy(b, size) : v.why);
   }
-  if (count == b.leaves() && count < max_leaves) both.shape[count++] = 1;
+  if (count == b.leaves()) {
+    if (count == max_leaves) return refuse<Layout>(because(Reason::too_many_modes, max_leaves));
+    both.shape[count++] = 1;
+  }
   ProfileBuilder nesting;
   nesting.begin();
   nesting.append(b.profile);
