@@ -163,6 +163,7 @@ TEST(Tables, Coalesce) {
       {"(4,1):(1,0)", "", "4:1"},
       {"(192,7):(1,192)", "", "1344:1"},
       {"(4,2):(-1,-4)", "", "8:-1"},
+      {"(2,2):(2,1)", "", "(2,2):(2,1)"},
   };
   for (const Row& row : rows) EXPECT_EQ(text(coalesce(read(row.a))), row.right) << row.a;
   EXPECT_EQ(text(coalesce_extended(read("(4,1):(1,0)"))), "(4,1):(1,0)");

@@ -46,6 +46,10 @@ TEST(Banks, StridesOfWords) {
 }
 
 TEST(Banks, PhasesOfWideAccesses) {
+  // Contiguous 16-byte loads are free, not 4-way: a quarter of the warp is served at a time.
+  const auto contiguous = bank_conflicts(SharedAccess::b128, *parse_layout("(32,8):(8,1)"), {}, 2);
+  EXPECT_EQ(contiguous->degree, 1);
+  EXPECT_EQ(contiguous->total, 4);
   // The lanes of a phase are consecutive: halves for 64 bits, quarters for 128 bits.
   const auto half =
       bank_conflicts(SharedAccess::b64, [](int lane) { return lane < 16 ? 8 * lane : int64_t{128} * lane; });
