@@ -111,7 +111,7 @@ Picture picture_of_units(const kernels::TileReport& t) {
   p.title = text(t.name) + ": 16-byte units of the first 16 rows";
   p.rows = 16;
   p.columns = int(width / unit);
-  p.row_tile = 8;
+  p.row_tiles = {8};
   p.cells.resize(size_t(p.rows) * size_t(p.columns));
   p.legend = {"numbers: 16-byte unit of the tile in shared memory", "colours: the four banks of a unit"};
   for (int row = 0; row < p.rows; ++row)
