@@ -33,8 +33,8 @@ class Attention:
         batches = len(q_starts) - 1 if q_starts is not None else len(k_starts) - 1 if k_starts is not None else q.shape[0]
         p = AttentionProblem(struct_bytes=ctypes.sizeof(AttentionProblem), type=TYPES[q.dtype], output_type=TYPES[o.dtype],
                              batches=batches, heads=q.shape[-2], kv_heads=k.shape[-2],
-                             seqlen_q=q.shape[1] if q_starts is None else longest_q,
-                             seqlen_k=k.shape[1] if k_starts is None else longest_k,
+                             seqlen_q=(q.shape[1] if q_starts is None else longest_q) if q.numel() else 0,
+                             seqlen_k=(k.shape[1] if k_starts is None else longest_k) if k.numel() else 0,
                              head_dim=q.shape[-1], v_head_dim=v.shape[-1],
                              scale=1 / math.sqrt(q.shape[-1]) if scale is None else scale, mask=int(causal))
         for name, x in zip("qkvo", (q, k, v, o)):

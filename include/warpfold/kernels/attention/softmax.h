@@ -24,7 +24,7 @@ WF_ATOM float exp2_polynomial(float x) {
   return __builtin_bit_cast(float, __builtin_bit_cast(uint32_t, p) + (__builtin_bit_cast(uint32_t, shifted) << 23));
 }
 
-// kPolynomial: one of so many exponentials is a polynomial; 0: none.
+// kPolynomial: one of so many exponentials is a polynomial, which of -inf is not quite 0; 0: none.
 template <int kPolynomial>
 struct Softmax {
   float top[2] = {-INFINITY, -INFINITY}, sum[2] = {0, 0}, correction[2] = {};
@@ -57,7 +57,7 @@ struct Softmax {
     for (int i = 0; i < kScores; ++i) {
       const int r = i / 2 % 2;
       const float x = s[i] * scale_log2 - shift[r];
-      if (kPolynomial > 0 && i / 2 % (kPolynomial > 0 ? kPolynomial : 1) == kPolynomial - 1)
+      if (!kMayBeEmpty && kPolynomial > 0 && i / 2 % (kPolynomial > 0 ? kPolynomial : 1) == kPolynomial - 1)
         s[i] = exp2_polynomial(x);
       else
         s[i] = hopper::exp2_approx(x);

@@ -18,7 +18,9 @@ enum class TileId : uint8_t {
   d64_plain_turns,
   d64_plain_polynomial,
   d64_plain_two,
+  d64_plain_two_polynomial,
   d64_causal,
+  d64_causal_overlapped,
   d64_causal_polynomial,
   d64_causal_two,
   d128_plain,
@@ -80,10 +82,20 @@ struct D64PlainTwo : PlainTile<64, 192> {
   static constexpr const char* name = "d64_plain_two";
   static constexpr TileId id = TileId::d64_plain_two;
 };
+struct D64PlainTwoPolynomial : D64PlainTwo {
+  static constexpr const char* name = "d64_plain_two_polynomial";
+  static constexpr TileId id = TileId::d64_plain_two_polynomial;
+  static constexpr int polynomial = 4;
+};
 struct D64Causal : CausalTile<64, 128, 64> {
   static constexpr const char* name = "d64_causal";
   static constexpr TileId id = TileId::d64_causal;
   static constexpr int math_warpgroups = 3;
+};
+struct D64CausalOverlapped : D64Causal {
+  static constexpr const char* name = "d64_causal_overlapped";
+  static constexpr TileId id = TileId::d64_causal_overlapped;
+  static constexpr Schedule schedule = Schedule::overlapped;
 };
 struct D64CausalPolynomial : D64Causal {
   static constexpr const char* name = "d64_causal_polynomial";
@@ -169,6 +181,8 @@ constexpr auto with_tile(TileId id, F&& f) {
     case TileId::d64_plain_turns: return f(D64PlainTurns{});
     case TileId::d64_plain_polynomial: return f(D64PlainPolynomial{});
     case TileId::d64_plain_two: return f(D64PlainTwo{});
+    case TileId::d64_plain_two_polynomial: return f(D64PlainTwoPolynomial{});
+    case TileId::d64_causal_overlapped: return f(D64CausalOverlapped{});
     case TileId::d64_causal: return f(D64Causal{});
     case TileId::d64_causal_polynomial: return f(D64CausalPolynomial{});
     case TileId::d64_causal_two: return f(D64CausalTwo{});
