@@ -5,11 +5,14 @@
 
 #include "cli/layout/hardware.h"
 #include "cli/layout/picture.h"
+#include "warpfold/kernels/attention/proofs.h"
+#include "warpfold/kernels/attention/tiles.h"
 #include "warpfold/kernels/gemm/config.h"
 #include "warpfold/kernels/gemm/proofs.h"
 
 namespace warpfold::cli::layout_tool {
 
+namespace attention = kernels::attention;
 namespace gemm = kernels::gemm;
 namespace hw = layout::hardware;
 
@@ -25,6 +28,9 @@ std::vector<Named> all_chains() {
   for (const gemm::TileId id : gemm::all_tiles)
     list.push_back(
         {"gemm_" + gemm::with_tile(id, [](auto t) { return std::string(t.name); }), gemm::chain_of(id)});
+  for (const attention::TileId id : attention::all_tiles)
+    list.push_back({"attention_" + attention::with_tile(id, [](auto t) { return std::string(t.name); }),
+                    attention::chain_of(id)});
   return list;
 }
 
@@ -81,7 +87,7 @@ std::vector<Section> describe(const kernels::Chain& c) {
   for (const kernels::AccessReport& a : c.accesses)
     accesses.lines.push_back(
         format("%-30s %d wavefronts, %d without conflicts", text(a.name).c_str(), a.wavefronts, a.ideal));
-  out.push_back(accesses);
+  if (!accesses.lines.empty()) out.push_back(accesses);
 
   Section steps{"chain: each step a bijection", {}};
   for (const kernels::StepReport& s : c.steps)
