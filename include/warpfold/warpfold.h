@@ -89,6 +89,45 @@ wf_status wf_gemm_run(const wf_gemm_problem* problem, int tile, void* stream, ch
 int wf_gemm_tile_count(void);
 const char* wf_gemm_tile_name(int tile);
 
+/* Which keys a query sees. Causal: key j is visible to query i if j <= i + seqlen_k - seqlen_q. */
+typedef enum wf_mask { WF_NO_MASK = 0, WF_CAUSAL = 1 } wf_mask;
+
+/* O = softmax (scale * Q K^T) V for each query head of each sequence; query head h reads KV head h / (heads / kv_heads).
+ *
+ * Tensors are (batches, rows, heads, head dim) with the head dim contiguous; strides count elements. Lengths, in device
+ * memory, are optional: with q_starts (batches + 1) sequences are packed, b has the rows from q_starts[b] to
+ * q_starts[b + 1], and batch strides are not used; with q_used (batches) only the first q_used[b] rows of b count.
+ * seqlen_q and seqlen_k are then the longest. LSE (batches, heads, seqlen_q), or (heads, all rows) of packed sequences, is
+ * the natural logarithm of the sum of exponentials; it may be null. A row that sees no key has O = 0 and LSE = -inf. */
+typedef struct wf_attention_problem {
+  size_t struct_bytes;
+  wf_type type, output_type; /* BF16 or F16; O: the same or F32 */
+  int64_t batches, heads, kv_heads, seqlen_q, seqlen_k, head_dim, v_head_dim;
+  const void *q, *k, *v;
+  void* o;
+  int64_t q_row_stride, k_row_stride, v_row_stride, o_row_stride;
+  int64_t q_head_stride, k_head_stride, v_head_stride, o_head_stride;
+  int64_t q_batch_stride, k_batch_stride, v_batch_stride, o_batch_stride;
+  float* lse;
+  int64_t lse_head_stride, lse_batch_stride;
+  const int32_t *q_starts, *k_starts, *q_used, *k_used;
+  float scale;
+  wf_mask mask;
+  /* As many bytes as wf_attention_workspace says, or none: then tiles are dealt in a fixed order. They must be 0 before
+   * the first launch; each launch leaves them so. One workspace serves one stream. */
+  void* workspace;
+  int64_t workspace_bytes;
+} wf_attention_problem;
+
+/* tile: an index below wf_attention_tile_count(), or -1 for the tile that Warpfold chooses. */
+wf_status wf_attention_can_run(const wf_attention_problem* problem, char* message, size_t message_bytes);
+/* Bytes of workspace with which the problem runs fastest. */
+wf_status wf_attention_workspace(const wf_attention_problem* problem, int64_t* bytes, char* message, size_t message_bytes);
+wf_status wf_attention_run(const wf_attention_problem* problem, int tile, void* stream, char* message,
+                           size_t message_bytes);
+int wf_attention_tile_count(void);
+const char* wf_attention_tile_name(int tile);
+
 #ifdef __cplusplus
 }
 #endif

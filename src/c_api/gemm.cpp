@@ -1,10 +1,9 @@
-#include <algorithm>
 #include <cstring>
 #include <optional>
 #include <string>
 
+#include "common.h"
 #include "warpfold/kernels/gemm/tiles.h"
-#include "warpfold/warpfold.h"
 
 namespace gemm = warpfold::kernels::gemm;
 
@@ -13,47 +12,10 @@ namespace {
 using warpfold::ErrorCode;
 using warpfold::Result;
 using warpfold::Status;
-
-wf_status report(const Status& status, char* message, size_t message_bytes) {
-  const std::string text = status ? "" : status.error().message;
-  if (message != nullptr && message_bytes > 0) {
-    const size_t length = std::min(text.size(), message_bytes - 1);
-    std::memcpy(message, text.data(), length);
-    message[length] = 0;
-  }
-  if (status) return WF_OK;
-  switch (status.error().code) {
-    case ErrorCode::kInvalidArgument:
-      return WF_INVALID_ARGUMENT;
-    case ErrorCode::kUnsupported:
-      return WF_UNSUPPORTED;
-    default:
-      return WF_FAILED;
-  }
-}
+using warpfold::c_api::report;
+using warpfold::c_api::type_of;
 
 auto invalid(std::string text) { return warpfold::fail(ErrorCode::kInvalidArgument, "gemm: " + std::move(text)); }
-
-Result<warpfold::DType> type_of(wf_type type, const char* name) {
-  using warpfold::DType;
-  switch (type) {
-    case WF_BF16:
-      return DType::kBF16;
-    case WF_F16:
-      return DType::kF16;
-    case WF_I8:
-      return DType::kI8;
-    case WF_I32:
-      return DType::kI32;
-    case WF_F32:
-      return DType::kF32;
-    case WF_F8_E4M3:
-      return DType::kF8E4M3;
-    case WF_F8_E5M2:
-      return DType::kF8E5M2;
-  }
-  return invalid(std::string(name) + " " + std::to_string(int(type)) + " is no wf_type");
-}
 
 Result<gemm::Problem> problem_of(const wf_gemm_problem* given) {
   if (given == nullptr) return invalid("the problem is null");
@@ -63,9 +25,9 @@ Result<gemm::Problem> problem_of(const wf_gemm_problem* given) {
   wf_gemm_problem p{};
   std::memcpy(&p, given, given->struct_bytes);
   gemm::Problem out;
-  WF_TRY(out.type, type_of(p.a_type, "a_type"));
-  WF_TRY(out.b_type, type_of(p.b_type, "b_type"));
-  WF_TRY(out.output_type, type_of(p.output_type, "output_type"));
+  WF_TRY(out.type, type_of(p.a_type, "gemm: a_type"));
+  WF_TRY(out.b_type, type_of(p.b_type, "gemm: b_type"));
+  WF_TRY(out.output_type, type_of(p.output_type, "gemm: output_type"));
   if (p.activation < WF_IDENTITY || p.activation > WF_GELU_ERF)
     return invalid("activation " + std::to_string(int(p.activation)) + " is no wf_activation");
   if (p.gate < WF_NO_GATE || p.gate > WF_GATE_CONCATENATED)

@@ -21,7 +21,7 @@ MUTANTS = [
     ("consumer skips the full wait", GEMM + "kernel.h", "hopper::mbarrier_wait(stages.full(ring.stage), ring.parity);", ""),
     ("consumer waits on the wrong parity", GEMM + "kernel.h", "stages.full(ring.stage), ring.parity)",
      "stages.full(ring.stage), ring.parity ^ 1)"),
-    ("expected bytes forget B", GEMM + "config.h", "full_bytes = ATile::bytes + BTile::bytes", "full_bytes = ATile::bytes"),
+    ("expected bytes forget B", GEMM + "launch.h", " + b_rows * Config::cluster * B::columns * B::span;", ";"),
     ("stage released while its products run", GEMM + "kernel.h",
      "if (previous >= 0) release<Config>(stages.empty(previous));\n    previous",
      "release<Config>(stages.empty(ring.stage));\n    previous"),

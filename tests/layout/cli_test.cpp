@@ -111,7 +111,9 @@ TEST(LayoutCli, PlainNumbersNameTheColumn) {
                 .find("--to: column 1: overflow"),
             0u);
   EXPECT_EQ(said({"draw", "4:1", "--bytes", "x"}, 2), "--bytes: column 1: expected a number\n  x\n  ^\n");
-  EXPECT_EQ(said({"draw", "4:1", "--bytes", "0"}, 2), "--bytes: an element has 1 to 128 bytes, not 0\n");
+  EXPECT_EQ(said({"draw", "4:1", "--bytes", "0"}, 2),
+            "--bytes: an element has 1, 2, 4, ... or 128 bytes, not 0\n");
+  EXPECT_EQ(said({"draw", "4:1", "--bytes", "12"}, 2).find("--bytes: an element has 1, 2, 4"), 0u);
   EXPECT_EQ(
       said({"recognise", "0", "4611686018427387904", "9223372036854775807"}, 1),
       "not a layout: at index 2 the value is 9223372036854775807 but a layout would have one past 64 bits\n");
@@ -209,7 +211,12 @@ TEST(LayoutCli, ExplainShowsTheNumbers) {
   EXPECT_NE(text.find("2*1 + 1*5 = 7 < 10, no carry"), std::string::npos) << text;
   EXPECT_NE(text.find("R = (3,(2,2)):(16,(80,4))"), std::string::npos) << text;
   EXPECT_NE(out({"explain", "divide", "19:1", "4:2"}).find("padded: 19 rounds up to 24"), std::string::npos);
-  EXPECT_EQ(run({"explain", "divide", "40:1", "(4,2):(1,10)"}).exit_code, 1);
+  const Outcome lossy = run({"explain", "divide", "40:1", "(4,2):(1,10)"});
+  EXPECT_EQ(lossy.exit_code, 1);
+  EXPECT_NE(lossy.out.find("A / B is refused: lossy: "), std::string::npos) << lossy.out;
+  EXPECT_NE(out({"explain", "compose", "(6,3,8):(3,3,24)", "4:16"}).find("the carries cancel\nR = 4:18"),
+            std::string::npos);
+  EXPECT_EQ(text.find("cancel\n"), std::string::npos);
 }
 
 TEST(LayoutCli, Draw) {
@@ -221,7 +228,22 @@ TEST(LayoutCli, Draw) {
             "  --------+--------\n"
             "2   4   6 | 12  14 \n"
             "3   5   7 | 13  15 \n");
+  EXPECT_EQ(out({"draw", "((2,2),(2,(2,2))):((1,4),(2,(8,16)))"}),
+            "((2,2),(2,(2,2))):((1,4),(2,(8,16)))\n"
+            "    0   1    2   3    4   5    6   7 \n"
+            "0   0   2 :  8  10 | 16  18 : 24  26 \n"
+            "1   1   3 :  9  11 | 17  19 : 25  27 \n"
+            "  --------+--------+--------+--------\n"
+            "2   4   6 : 12  14 | 20  22 : 28  30 \n"
+            "3   5   7 : 13  15 | 21  23 : 29  31 \n");
+  EXPECT_EQ(out({"draw", "(1,2,2,2)"}),
+            "(1,2,2,2):(1,1,2,4)\n   0  1   2  3   4  5   6  7 \n0  0  1 : 2  3 | 4  5 : 6  7 \n");
   EXPECT_NE(out({"draw", "(2,2):(2,1)", "--threads-on", "(2,2)"}).find("T0"), std::string::npos);
+  EXPECT_EQ(run({"draw", "(2,2):(2,1)", "--threads-on", "(2,2)", "--colour", "bank"}).exit_code, 2);
+  EXPECT_NE(
+      out({"draw", "(1,2):(0,4611686018427387905)", "--colour", "bank", "--bytes", "128"}).find("b0-31"),
+      std::string::npos)
+      << "bytes past 64 bits";
   EXPECT_EQ(run({"draw", "(1000,1000)"}).exit_code, 1);
   const std::string wide = out({"draw", "(5,128):(128,1)"});  // every printed number is an offset, in order
   std::size_t at = wide.find("127") + 3;                      // past the header

@@ -182,12 +182,30 @@ std::vector<int> times_met(const Layout& sorted, int64_t limit) {
   return met;
 }
 
+// The first mode N:d whose stride no extent divides, and the stride of the mode after it, or m.
+struct Broken {
+  int64_t size = 0, stride = 0, next = 0;
+  bool last = false;
+};
+Broken broken_mode(const Layout& sorted, int64_t m) {
+  int64_t extent = 1;
+  int i = 0;
+  for (; sorted.stride[i] % extent == 0; ++i) extent = sorted.shape[i] * sorted.stride[i];
+  const bool last = i + 1 == sorted.leaves();
+  return {sorted.shape[i], sorted.stride[i], last ? m : sorted.stride[i + 1], last};
+}
+
 TEST(Laws, LossyDivisionNamesEveryIndex) {
   int64_t missed = 0, repeated = 0;
   const auto decide = [&](const Layout& tile) {
     const Verdict<Layout> v = divide(make_layout(48, 1), tile);
     if (v.why.reason != Reason::lossy) return;
     const LostIndices lost = lost_indices(v.why);
+    // The broken mode decides in whole blocks below the next mode; the last one everywhere, and for one block at least.
+    const Broken b = broken_mode(sort_modes(tile), 48);
+    const int64_t block = b.size * b.stride;
+    const int64_t limit = b.last ? std::max(b.next, block) : block <= b.next ? b.next - b.next % block : b.next;
+    ASSERT_EQ(lost.limit, std::max(limit, lost.first() + 1)) << text(tile);
     std::vector<int64_t> expected, named;
     const std::vector<int> met = times_met(sort_modes(tile), lost.limit);
     for (int64_t y = 0; y < lost.limit; ++y)
@@ -204,21 +222,34 @@ TEST(Laws, LossyDivisionNamesEveryIndex) {
   EXPECT_GE(repeated, 200);
 }
 
-// The strides that a lossy refusal proposes divide exactly.
-TEST(Laws, LossyDivisionProposesStridesThatTile) {
+// The strides that a lossy refusal proposes divide exactly, and no stride between them does.
+TEST(Laws, LossyDivisionProposesTheNearestStridesThatTile) {
+  int64_t below = 0, above = 0;
   for_each_layout(2, {2, 3, 4}, range(1, 9), [&](const Layout& tile) {
     const Verdict<Layout> v = divide(make_layout(48, 1), tile);
     if (v.why.reason != Reason::lossy) return;
-    for (const int64_t stride : {v.why.n[5], v.why.n[6]}) {
-      if (stride == 0) continue;
+    const Broken broken = broken_mode(sort_modes(tile), 48);
+    const auto tiles = [&](int64_t stride) {
       Layout fixed = sort_modes(tile);
       int offender = fixed.leaves() - 1;  // of equal modes the last
       while (fixed.stride[offender] != v.why.n[2] || fixed.shape[offender] != v.why.n[1]) --offender;
       fixed.stride[offender] = stride;
-      ASSERT_EQ(divide(make_layout(48, 1), fixed).grade, Grade::exact) << text(tile) << " -> " << text(fixed);
-      ASSERT_TRUE(divide(make_layout(48, 1), fixed).ok()) << text(tile) << " -> " << text(fixed);
-    }
+      const Verdict<Layout> division = divide(make_layout(48, 1), fixed);
+      return division.ok() && division.grade == Grade::exact;
+    };
+    int64_t nearest = 0;
+    for (int64_t stride = 1; stride < broken.stride; ++stride)
+      if (stride >= lost_indices(v.why).extent && tiles(stride)) nearest = stride;
+    ASSERT_EQ(v.why.n[5], nearest) << text(tile);
+    nearest = 0;
+    for (int64_t stride = broken.next; stride > broken.stride; --stride)
+      if (stride >= lost_indices(v.why).extent && tiles(stride)) nearest = stride;
+    ASSERT_EQ(v.why.n[6], nearest) << text(tile);
+    below += v.why.n[5] > 0;
+    above += v.why.n[6] > 0;
   });
+  EXPECT_GE(below, 100);
+  EXPECT_GE(above, 100);
 }
 
 TEST(Laws, ProductRepeatsWithoutOverlap) {
@@ -267,6 +298,28 @@ TEST(Laws, InjectivityIsExact) {
       ASSERT_EQ(l(v.why.n[1]), v.why.n[2]) << text(l);
     });
   EXPECT_GE(layouts, 30'000);
+}
+
+TEST(Laws, ImageIsExact) {
+  int64_t inside = 0, outside = 0;
+  for_each_layout(3, {1, 2, 3}, range(-3, 5), [&](const Layout& l) {
+    const std::vector<int64_t> f = values(l);
+    for (int64_t offset = l.lowest() - 2; offset <= l.highest() + 2; ++offset) {
+      const Verdict<int64_t> index = index_of(l, offset);
+      const bool exists = std::find(f.begin(), f.end(), offset) != f.end();
+      ASSERT_EQ(index.ok(), exists) << text(l) << " at " << offset << ": " << text(index.reason());
+      (exists ? inside : outside) += 1;
+      if (exists) {
+        ASSERT_EQ(oracle::value(l, *index), offset) << text(l);
+        ASSERT_TRUE(*index >= 0 && *index < l.size());
+      }
+    }
+  });
+  EXPECT_GE(inside, 10'000);
+  EXPECT_GE(outside, 10'000);
+  EXPECT_EQ(text(index_of(oracle::read("(4,2):(2,16)"), 3).reason()),
+            "no index has offset 3, which is a gap in the offsets from 0 to 22");
+  EXPECT_EQ(index_of(oracle::read("(2,2,2,2,2,2,2,2):(2,4,6,8,10,12,14,16)"), 71, 3).why.reason, Reason::undecided);
 }
 
 TEST(Laws, Gf2LinearityIsExact) {

@@ -42,6 +42,35 @@ TEST(Overflow, WideGapsComposeAllTheSame) {
             "(3,2):(2300000000000000000,1)");
 }
 
+// A mode of one element never takes its step, so A's offset there need not fit.
+TEST(Overflow, StepsThatAreNotTaken) {
+  EXPECT_EQ(text(compose(read("4:2305843009213693952"), read("(2,1):(1,8)"))), "(2,1):(2305843009213693952,0)");
+  EXPECT_EQ(compose(read("4:2305843009213693952"), read("(2,2):(1,8)")).why.reason, Reason::composed_overflow);
+}
+
+// 2 * 2^62 is no stride, though it would wrap to the next one.
+TEST(Overflow, CoalescingDoesNotWrap) {
+  const Layout l = read("(2,1):(4611686018427387904,-9223372036854775808)");
+  EXPECT_EQ(coalesce_extended(l), l);
+  EXPECT_EQ(text(coalesce(l)), "2:4611686018427387904");
+}
+
+TEST(Overflow, Capacity) {
+  std::vector<int64_t> shape(max_leaves, 2), stride;
+  for (int i = 0; i < max_leaves; ++i) stride.push_back(int64_t{2} << 2 * i);
+  const Layout l = oracle::flat(shape, stride);  // a gap of 2 before each mode
+  EXPECT_EQ(complement(l, int64_t{1} << 48)->leaves(), max_leaves);
+  EXPECT_EQ(text(complement(l, int64_t{1} << 50)), "the result needs more than 24 modes");
+  EXPECT_EQ(divide(make_layout(int64_t{1} << 48, 1), l).why.reason, Reason::too_many_modes);
+  EXPECT_EQ(product(l, read("2:1")).why.reason, Reason::too_many_modes);
+  const Layout full = *column_major(oracle::flat(shape, stride).shapes());  // leaves no room for a rest of one tile
+  for (const Form form : {Form::logical, Form::tiled, Form::flat})
+    EXPECT_EQ(divide(make_layout(int64_t{1} << 24, 1), full, form).why.reason, Reason::too_many_modes);
+  EXPECT_EQ(compose(make_layout(int64_t{1} << 50, 1), l).value, l);
+  EXPECT_EQ(compose(l, read("16777216:1"))->leaves(), max_leaves);
+  EXPECT_EQ(compose(l, read("(16777216,2):(1,16777216)")).why.reason, Reason::too_many_modes);
+}
+
 TEST(Overflow, SearchNamesTheWorkThatWasAllowed) {
   const Verdict<Layout> joint = compose(read("(3,5,4):(2,2,14)"), read("(3,3):(7,4)"), 4);
   EXPECT_EQ(text(joint), "undecided: more than 4 steps of search would be needed");
@@ -73,6 +102,12 @@ TEST(Overflow, ShapeAndStrideAreNestedAlike) {
             "the stride is not nested like the shape");
   EXPECT_EQ(make_layout(ints(4, 2), ints(big, 1)).why.reason, Reason::offset_overflow);
   EXPECT_EQ(text(make_layout(ints(4, 2), ints(1, 8))), "(4,2):(1,8)");
+}
+
+TEST(Overflow, Recast) {
+  EXPECT_EQ(text(downcast(read("4:3"), int64_largest)),
+            "overflow: the offset 9223372036854775807 * 3 of mode 0 does not fit 64 bits");
+  EXPECT_EQ(downcast(read("4:1"), int64_largest).why.reason, Reason::size_overflow);
 }
 
 TEST(Overflow, Slices) {

@@ -253,9 +253,9 @@ def main():
         tally[op, kind] += 1
         plain = all(n > 1 for n in leaves(a[0])) and 0 not in leaves(a[1]) + (leaves(b[1]) if op in ("compose", "divide") else [])
         weight = (0 if plain else 1000) + size(a) * (b if op == "complement" else size(b) if op in SIGN else 1)
+        words = "every offset of A; the padding differs" if (op, kind) == ("divide", "both") else ruling(op, a, b, theirs)
         differences[op, kind].append((weight, name, text(*theirs) if theirs else "refuses",
-                                      answer["layout"] if answer["ok"] else answer["reason"].split(":")[0],
-                                      ruling(op, a, b, theirs)))
+                                      answer["layout"] if answer["ok"] else answer["reason"].split(":")[0], words))
     print("\n".join(f"{op:14} {kind:8} {n:6}" for (op, kind), n in sorted(tally.items())))
     if args.all:
         for (op, kind), rows in differences.items():

@@ -62,6 +62,7 @@ static_assert(in_domain("24:1"_layout, "4:2"_layout) && !in_domain("4:1"_layout,
 
 // Complement, division, product
 static_assert(require(complement("(2,2):(1,6)"_layout, 24)) == "(3,2):(2,12)"_layout);
+static_assert(require(complement("(2,2,2):(1,6,60)"_layout)) == "(3,5):(2,12)"_layout);
 static_assert(!complement("4:2"_layout, 19).ok() &&
               complement_padded("4:2"_layout, 19).grade == Grade::padded);
 static_assert(require(divide("(4,2,3):(2,1,8)"_layout, "4:2"_layout)) ==
@@ -103,6 +104,7 @@ static_assert(require(left_inverse("(4,2):(1,5)"_layout)) == "(5,2):(1,4)"_layou
 static_assert(require(left_inverse("(2,2):(3,5)"_layout)) == "(2,4,2):(0,1,3)"_layout);
 static_assert(left_inverse("(2,3,2):(5,3,29)"_layout).why.reason == Reason::left_inverse_none);
 static_assert(require(coordinate_of_offset("(3,2,3,2):(1,6,15,45)"_layout, 15)) == "(0,0,1,0)"_tuple);
+static_assert(require(index_of("(4,2):(-1,5)"_layout, 3)) == 6 && !index_of("(4,2):(2,16)"_layout, 3).ok());
 static_assert(nullspace("(4,2,3):(0,1,0)"_layout) == "(4,3):(1,8)"_layout);
 static_assert(require(max_common_vector("(2,3):(1,2)"_layout, "6:1"_layout)) == 6 &&
               vector_width("(2,3):(1,2)"_layout, "6:1"_layout, 4) == 2);
@@ -125,6 +127,8 @@ static_assert(require(parse_composed("Sw<3,3,3> o (8,64):(64,1)"))(1, 0) == 72);
 static_assert(to_gf2("(4,4):(4,1)"_layout).ok() && !to_gf2("(4,4):(1,5)"_layout).ok());
 static_assert(require(inverse(to_gf2(Swizzle{3, 4, 3}, 10))) == to_gf2(Swizzle{3, 4, 3}, 10));
 static_assert(!compose(Swizzle{3, 4, 3}, Swizzle{2, 4, 4}).ok());
+static_assert(require(compose(Swizzle{3, 4, 3}, Swizzle{3, 4, 3})) == Swizzle{} &&
+              equal(Swizzle{0, 2, 2}, Swizzle{}));
 static_assert(require(to_swizzle(to_gf2(Swizzle{3, 4, 3}, 12))) == Swizzle{3, 4, 3});
 
 static_assert(require(multiply(to_gf2(Swizzle{3, 4, 3}, 10), to_gf2(Swizzle{3, 4, 3}, 10))) ==
@@ -133,6 +137,9 @@ static_assert(require(multiply(to_gf2(Swizzle{3, 4, 3}, 10), to_gf2(Swizzle{3, 4
 // Composed layouts
 constexpr ComposedLayout swizzled = require(parse_composed("Sw<2,0,2> o (4,4):(4,1)"));
 static_assert(require(compose(swizzled, "(2,4):(2,4)"_layout)).layout == "(2,4):(8,1)"_layout);
+static_assert(coalesce(swizzled) == swizzled && swizzled(1) == 5);
+static_assert(require(compose_modes(swizzled, "(2,2):(2,2)"_layout)).layout == "(2,2):(8,2)"_layout);
+static_assert(require(divide(swizzled, "4:4"_layout)).layout == "(4,4):(1,4)"_layout);
 static_assert(require(divide_modes(swizzled, "(2,2):(1,1)"_layout)).layout ==
               "((2,2),(2,2)):((4,8),(1,2))"_layout);
 static_assert(require(slice(swizzled, ints(1, all))) == ComposedLayout{{2, 0, 2}, 4, "4:1"_layout});

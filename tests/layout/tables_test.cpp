@@ -147,6 +147,8 @@ TEST(Tables, CompositionWithTilers) {
       {"8:1", "(2,2):(1,1)", ""},
   };
   for (const Row& row : rows) expect_row(compose_modes(read(row.a), read(row.b)), row);
+  EXPECT_EQ(text(compose_modes(read("(12,(4,8)):(59,(13,1))"), read("(3,5):(1,1)"))).find("mode 1: not composable"), 0u);
+  EXPECT_EQ(text(compose_modes(read("8:1"), read("(2,2):(1,1)"))), "the tiler has 2 modes, the layout only 1");
 }
 
 TEST(Tables, Coalesce) {
@@ -161,12 +163,14 @@ TEST(Tables, Coalesce) {
       {"(4,1):(1,0)", "", "4:1"},
       {"(192,7):(1,192)", "", "1344:1"},
       {"(4,2):(-1,-4)", "", "8:-1"},
+      {"(2,2):(2,1)", "", "(2,2):(2,1)"},
   };
   for (const Row& row : rows) EXPECT_EQ(text(coalesce(read(row.a))), row.right) << row.a;
   EXPECT_EQ(text(coalesce_extended(read("(4,1):(1,0)"))), "(4,1):(1,0)");
   EXPECT_EQ(text(filter(read("(4,2,3):(0,1,2)"))), "6:1");
   EXPECT_EQ(text(coalesce_modes(read("((2,2),(2,3)):((1,2),(8,16))"))), "(4,6):(1,8)");
   EXPECT_EQ(text(flatten(read("(4,(2,3)):(3,(12,1))"))), "(4,2,3):(3,12,1)");
+  EXPECT_EQ(text(sort_modes(read("(3,2,1,4):(1,1,0,0)"))), "(4,2,3):(0,1,1)");
   EXPECT_FALSE(equal_extended(read("(4,1):(1,0)"), read("4:1")));
   EXPECT_TRUE(equal(read("(4,1):(1,0)"), read("4:1")));
   EXPECT_TRUE(equal_extended(read("(4,3):(1,4)"), read("7:1")));
@@ -252,7 +256,10 @@ TEST(Tables, DivisionByMode) {
   EXPECT_EQ(text(divide_modes(read("(8,12):(12,1)"), read("(4,3):(1,1)"), Form::flat)),
             "(4,3,2,4):(12,1,48,3)");
   EXPECT_EQ(divide_modes(read("(8,10):(10,1)"), read("(4,3):(1,1)")).grade, Grade::padded);
+  EXPECT_EQ(text(divide_modes(read("(8,40):(1,8)"), read("(2,(4,2)):(1,(1,10))"))).find("mode 1: lossy"), 0u);
   EXPECT_EQ(text(divide(read("24:1"), read("4:2"), Form::tiled)), "(4,2,3):(2,1,8)");
+  for (const Form form : {Form::zipped, Form::tiled, Form::flat})
+    EXPECT_EQ(divide(read("19:1"), read("4:2"), form).grade, Grade::padded);
   const Layout tile = divide(read("16:1"), read("4:2"), Form::zipped)->mode(0);
   EXPECT_EQ(oracle::values(tile), (std::vector<int64_t>{0, 2, 4, 6}));
 }
@@ -270,6 +277,7 @@ TEST(Tables, Product) {
   EXPECT_EQ(text(blocked_product(read("(2,5):(5,1)"), read("(3,4):(1,3)"))), "((2,3),(5,4)):((5,10),(1,30))");
   EXPECT_EQ(text(raked_product(read("(2,5):(5,1)"), read("(3,4):(1,3)"))), "((3,2),(4,5)):((10,5),(30,1))");
   EXPECT_EQ(text(product_modes(read("(2,5):(5,1)"), read("(3,4):(5,6)"))), "((2,3),(5,4)):((5,10),(1,30))");
+  EXPECT_EQ(text(product_modes(read("(2,(4,2)):(1,(1,10))"), read("(3,4):(1,1)"))).find("mode 1: no complement"), 0u);
   EXPECT_EQ(text(product(read("(2,5):(5,1)"), read("(3,4):(1,3)"), Form::flat)), "(2,5,3,4):(5,1,10,30)");
 }
 
@@ -317,6 +325,25 @@ TEST(Tables, Vectors) {
   EXPECT_EQ(*max_common_vector(read("(4,8):(1,4)"), read("(4,8):(8,1)")), 1);
 }
 
+// ():() is one element; as a mode of another layout it is written 1:0.
+TEST(Tables, EmptyLayouts) {
+  const Layout empty = read("():()"), four = read("4:1");
+  EXPECT_EQ(text(compose(four, empty)), "():()");
+  EXPECT_EQ(text(compose(empty, four)), "4:0");
+  EXPECT_EQ(text(complement(empty, 8)), "8:1");
+  for (const Form form : {Form::logical, Form::zipped, Form::tiled, Form::flat}) {
+    EXPECT_EQ(text(divide(four, empty, form)), "(1,4):(0,1)");
+    EXPECT_EQ(text(product(empty, four, form)), "(1,4):(0,1)");
+    EXPECT_EQ(text(product(four, empty, form)), "(4,1):(1,0)");
+    EXPECT_EQ(text(product(empty, empty, form)), "(1,1):(0,0)");
+  }
+  EXPECT_EQ(text(divide(empty, empty)), "(1,1):(0,0)");
+  EXPECT_EQ(text(right_inverse(empty)), "1:0");
+  EXPECT_EQ(text(left_inverse(empty)), "1:0");
+  EXPECT_TRUE(equal(empty, read("1:5")));
+  EXPECT_EQ(empty(0), 0);
+}
+
 TEST(Tables, SizeOneModes) {
   EXPECT_EQ(text(to_text(read("(1,(2,2)):(0,(1,2))").coordinate(7))), "(0,(1,1))");
   EXPECT_EQ(read("(1,8):(4611686018427387904,1)").size(), 8) << "a stride that is never taken";
@@ -344,6 +371,7 @@ TEST(Tables, Swizzles) {
   EXPECT_EQ((*recast(bytes, 8, 32))(32), 36);
   EXPECT_FALSE(compose(bytes, Swizzle{2, 4, 4}).ok()) << "different shifts are no single swizzle";
   EXPECT_FALSE(compose(Swizzle{3, 0, 3}, Swizzle{1, 2, 1}).ok());
+  EXPECT_FALSE(to_swizzle(to_gf2(Swizzle{2, 0, 1}, 4)).ok()) << "its bits overlap: no swizzle, though a matrix";
   EXPECT_TRUE(multiply(to_gf2(Swizzle{3, 0, 3}, 6), to_gf2(Swizzle{1, 2, 1}, 6)).ok());
   EXPECT_EQ(text(compose(bytes, bytes)), "Sw<0,0,0>");
   EXPECT_FALSE(to_gf2(read("(4,4):(1,5)")).ok());

@@ -104,7 +104,8 @@ TEST(FirstDifference, AgainstBruteForce) {
     Layout a = random_layout(random, -1), b = random_layout(random, -1);
     if (i % 2 == 0) {  // long common starts
       b = a;
-      (i % 4 == 0 ? b.stride : b.shape)[random() % static_cast<unsigned>(a.leaves())] += 1;
+      int64_t* const numbers = i % 4 == 0 ? b.stride : b.shape;
+      numbers[random() % static_cast<unsigned>(a.leaves())] += 1;
     }
     int64_t first = -1, extended = -1;
     for (int64_t x = 0; x < std::min(a.size(), b.size()) && first < 0; ++x)

@@ -60,7 +60,7 @@ struct Chain {
   List<TileReport, 4> tiles = {};
   List<AccessReport, 6> accesses = {};
   List<StepReport, 6> steps = {};
-  List<BarrierReport, 4> barriers = {};
+  List<BarrierReport, 8> barriers = {};
   int threads = 0, cluster = 1;
   int accumulators = 0, math_registers = 0, producer_registers = 0;  // of a thread
   int registers_needed = 0;                                          // estimate for a multiplying thread
@@ -98,12 +98,12 @@ constexpr layout::Text check_tile(std::string_view name) {
   const hw::SharedTile tile = Shape::shared();
   constexpr int unit = 16 / Shape::element_bytes, width = Shape::columns * Shape::across;
   bool written[Shape::bytes / 16] = {};
-  for (int row = 0; row < Shape::rows; ++row)
+  constexpr bool k_major = Shape::major == hopper::Major::k;
+  const layout::Layout rows = tile.layout.mode(k_major ? 0 : 1), along = tile.layout.mode(k_major ? 1 : 0);
+  for (int row = 0; row < Shape::rows; ++row) {
+    const int64_t row_begin = rows(row);
     for (int x = 0; x < width; x += unit) {
-      const auto element = [&](int at) {
-        return Shape::major == hopper::Major::k ? tile.layout.mode(0)(row) + tile.layout.mode(1)(at)
-                                                : tile.layout.mode(0)(at) + tile.layout.mode(1)(row);
-      };
+      const auto element = [&](int at) { return row_begin + along(at); };
       for (const int at : {x, x + unit - 1})
         if (element(at) * Shape::element_bytes != int64_t{Shape::offset(row, at)})
           return why << name << ": element (" << int64_t{row} << "," << int64_t{at} << ") lies at byte "
@@ -115,6 +115,7 @@ constexpr layout::Text check_tile(std::string_view name) {
                    << " of the tile, or it lies outside";
       written[place] = true;
     }
+  }
   return why;
 }
 

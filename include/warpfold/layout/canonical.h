@@ -20,10 +20,14 @@ WF_HD constexpr Layout flatten(Layout l) {
 
 namespace detail {
 
-// A flat list of modes as a layout: bare when it is one mode, 1:0 when it is none.
-WF_HD constexpr Layout from_modes(Layout modes, int count) {
-  if (count == 0) return make_layout(1, 0);
+// Makes a layout of a flat list of modes: bare when it is one mode, 1:0 when it is none. In place, because copies of a
+// layout would take a third of the time of sorting or coalescing one.
+WF_HD constexpr void close_modes(Layout& modes, int count) {
+  if (count == 0) modes.shape[count++] = 1;
   modes.profile = count == 1 ? Profile::scalar() : Profile::flat(count);
+}
+WF_HD constexpr Layout from_modes(Layout modes, int count) {
+  close_modes(modes, count);
   return modes;
 }
 
@@ -42,7 +46,8 @@ WF_HD constexpr Layout merge_modes(const Layout& l, bool keep_last) {
       modes.stride[count++] = l.stride[i];
     }
   }
-  return from_modes(modes, count);
+  close_modes(modes, count);
+  return modes;
 }
 
 }  // namespace detail
@@ -92,7 +97,8 @@ WF_HD constexpr Layout sort_modes(const Layout& l) {
     modes.stride[at] = l.stride[i];
     modes.shape[at] = l.shape[i];
   }
-  return detail::from_modes(modes, count);
+  detail::close_modes(modes, count);
+  return modes;
 }
 
 // Same size and same offset at every index?

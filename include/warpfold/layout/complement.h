@@ -13,8 +13,13 @@ namespace warpfold::layout {
 namespace detail {
 
 // Appends the complement's modes to `modes` from leaf `count` on.
-WF_HD constexpr Why append_complement(const Layout& sorted, int64_t m, bool round_up, Layout& modes,
-                                      int& count, Grade& grade) {
+// Writes the reason and returns false when there is none.
+WF_HD constexpr bool append_complement(const Layout& sorted, int64_t m, bool round_up, Layout& modes,
+                                       int& count, Grade& grade, Why& why) {
+  const auto no = [&why](const Why& reason) {
+    why = reason;
+    return false;
+  };
   int64_t extent = 1;
   const auto append = [&](int64_t size) {
     if (size == 1) return true;
@@ -25,35 +30,33 @@ WF_HD constexpr Why append_complement(const Layout& sorted, int64_t m, bool roun
   };
   for (int i = 0; i < sorted.leaves() && sorted.shape[0] > 1; ++i) {
     const int64_t n = sorted.shape[i], d = sorted.stride[i];
-    if (d < 0) return because(Reason::complement_negative, n, d);
-    if (d == 0) return because(Reason::complement_broadcast, n, d);
+    if (d < 0) return no(because(Reason::complement_negative, n, d));
+    if (d == 0) return no(because(Reason::complement_broadcast, n, d));
     const int64_t size = divide_positive(d, extent);
     if (size * extent != d) {
       const int64_t before = i > 0 ? sorted.shape[i - 1] : 1;
-      return because(Reason::complement_chain, before, extent / before, n, d);
+      return no(because(Reason::complement_chain, before, extent / before, n, d));
     }
-    if (!append(size)) return because(Reason::too_many_modes, max_leaves);
-    if (!checked_mul(n, d, extent)) return because(Reason::offset_overflow, i, n + 1, d);
+    if (!append(size)) return no(because(Reason::too_many_modes, max_leaves));
+    if (!checked_mul(n, d, extent)) return no(because(Reason::extent_overflow, i, n, d));
   }
   const int64_t size = ceil_div(m, extent);
   const bool whole = m - (size - 1) * extent == extent;
   if (!whole && !round_up) {
     const int last = sorted.leaves() - 1;
-    return because(Reason::complement_size, sorted.shape[last], sorted.stride[last], m, extent);
+    return no(because(Reason::complement_size, sorted.shape[last], sorted.stride[last], m, extent));
   }
-  if (!append(size)) return because(Reason::too_many_modes, max_leaves);
+  if (!append(size)) return no(because(Reason::too_many_modes, max_leaves));
   grade = whole ? Grade::exact : Grade::padded;
-  return {};
+  return true;
 }
 
 WF_HD constexpr Verdict<Layout> complement_of_sorted(const Layout& sorted, int64_t m, bool round_up) {
-  Layout modes;
+  Verdict<Layout> v;
   int count = 0;
-  Grade grade = Grade::exact;
-  const Why why = append_complement(sorted, m, round_up, modes, count, grade);
-  if (!why.none()) return refuse<Layout>(why);
-  Verdict<Layout> v = checked(from_modes(modes, count));
-  v.grade = grade;
+  const bool found = append_complement(sorted, m, round_up, v.value, count, v.grade, v.why);
+  close_modes(v.value, count);
+  if (!found || !fits(v.value, v.why)) v.value = {};
   return v;
 }
 

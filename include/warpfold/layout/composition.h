@@ -289,8 +289,7 @@ struct Composer {
       for (int i = 0; last && i < b.profile.close[leaf]; ++i) nesting.end();
     }
     v.value.profile = nesting.profile;
-    const Why wrong = check(v.value);
-    if (!wrong.none()) v = refuse<Layout>(wrong);
+    if (!fits(v.value, v.why)) v.value = {};
   }
 };
 

@@ -33,7 +33,7 @@ WF_HD constexpr Why why_lossy(const Layout& tile, int64_t m) {
     if (d == 0) return because(Reason::lossy_broadcast, n);
     if (d < 0) return because(Reason::complement_negative, n, d);
     if (divides(extent, d)) {
-      if (!checked_mul(n, d, extent)) return because(Reason::offset_overflow, i, n + 1, d);
+      if (!checked_mul(n, d, extent)) return because(Reason::extent_overflow, i, n, d);
       continue;
     }
     const bool last = i + 1 == sorted.leaves();
@@ -95,6 +95,7 @@ WF_HD constexpr Verdict<Layout> arrange_whole(const Verdict<Layout>& parted, For
 
 // (B, B*) as one layout of two modes, with the grade of the complement.
 WF_HD constexpr Verdict<Layout> tile_and_rest(const Layout& b, int64_t size) {
+  if (b.leaves() == 0) return tile_and_rest(make_layout(1, 0), size);
   Verdict<Layout> v;
   Layout& both = v.value;
   int count = b.leaves();
@@ -102,13 +103,15 @@ WF_HD constexpr Verdict<Layout> tile_and_rest(const Layout& b, int64_t size) {
     both.shape[i] = b.shape[i];
     both.stride[i] = b.stride[i];
   }
-  v.why = append_complement(sort_modes(b), size, true, both, count, v.grade);
-  if (!v.ok()) {
+  if (!append_complement(sort_modes(b), size, true, both, count, v.grade, v.why)) {
     const bool lossy =
         v.why.reason == Reason::complement_chain || v.why.reason == Reason::complement_broadcast;
     return refuse<Layout>(lossy ? why_lossy(b, size) : v.why);
   }
-  if (count == b.leaves() && count < max_leaves) both.shape[count++] = 1;
+  if (count == b.leaves()) {
+    if (count == max_leaves) return refuse<Layout>(because(Reason::too_many_modes, max_leaves));
+    both.shape[count++] = 1;
+  }
   ProfileBuilder nesting;
   nesting.begin();
   nesting.append(b.profile);
@@ -117,7 +120,7 @@ WF_HD constexpr Verdict<Layout> tile_and_rest(const Layout& b, int64_t size) {
   if (!nesting.fits || nesting.profile.leaves != count)
     return refuse<Layout>(because(Reason::too_many_modes, max_leaves));
   both.profile = nesting.profile;
-  v.why = check(both);
+  fits(both, v.why);
   return v;
 }
 

@@ -1,4 +1,4 @@
-// Inverses of layout functions, the null space, and the vectors that two layouts share.
+// Inverses of layout functions, the image, the null space, and the vectors that two layouts share.
 //
 // right_inverse R: L(R(i)) = i for i in [0, |R|). Of the modes of the coalesced L, those that continue the running
 //   extent 1, N_0, N_0*N_1, ... in order of stride; R's strides are their places in L.
@@ -100,7 +100,7 @@ struct CommonIndex {
   int count = 0;
   int64_t shape[max_leaves] = {}, stride[max_leaves] = {}, place[max_leaves] = {};
   int64_t low[max_leaves + 1] = {}, high[max_leaves + 1] = {};  // what the modes from k on can reach
-  int64_t offset = 0;
+  int64_t offset = 0, found = 0;
 
   WF_HD constexpr CommonIndex(const Layout& l, const Layout& also, int64_t steps)
       : other(also), size(l.size() < also.size() ? l.size() : also.size()), work(steps) {
@@ -131,7 +131,10 @@ struct CommonIndex {
   }
   WF_HD constexpr bool find(int k, int64_t rest, int64_t index) {
     if (--work < 0) return false;
-    if (k == count) return index < size && other(index) == offset;
+    if (k == count) {
+      found = index;
+      return index < size && other(index) == offset;
+    }
     const int64_t d = stride[k], most = shape[k] - 1;
     int64_t from = 0, to = most;
     if (d > 0) {
@@ -149,6 +152,15 @@ struct CommonIndex {
 };
 
 }  // namespace detail
+
+// An index with this offset: is the offset in the image of l? Exact for every layout, in at most `work` steps of search;
+// past that the reason is `undecided`.
+WF_HD constexpr Verdict<int64_t> index_of(const Layout& l, int64_t offset, int64_t work = default_work) {
+  detail::CommonIndex search(l, l, work);
+  if (search.find(offset)) return accept(search.found);
+  if (search.work < 0) return refuse<int64_t>(because(Reason::undecided, work));
+  return refuse<int64_t>(because(Reason::not_in_image, offset, l.lowest(), l.highest()));
+}
 
 // The largest n for which the same indices are the offsets 0..n-1 of both a and b: what one copy instruction could
 // move if size and alignment were free. Where no offset has two indices these are the right inverses, up to their

@@ -149,8 +149,9 @@ struct LayoutBuilder {
     result.shape[at] = size;
     result.stride[at] = step;
   }
-  // All of l as one mode.
+  // All of l as one mode; ():() is written 1:0 there, because a tuple holds no empty one.
   WF_HD constexpr void append(const Layout& l) {
+    if (l.leaves() == 0) return add(1, 0);
     const int at = nesting.profile.leaves;
     nesting.append(l.profile);
     if (!nesting.fits) return;

@@ -16,6 +16,7 @@ enum class Reason : uint8_t {
   size_overflow,
   offset_overflow,
   cosize_overflow,
+  extent_overflow,  // n = mode, factor, factor
   too_many_modes,
   undecided,          // n = work allowed
   not_a_layout,       // n = index, value there, value a layout would have
@@ -39,6 +40,7 @@ enum class Reason : uint8_t {
   left_inverse_none,      // n = index, its offset; witness = its coordinate
   left_inverse_negative,  // n = stride; witness = a coordinate with this offset
   no_coordinate,          // n = offset, rest
+  not_in_image,           // n = offset, lowest and highest offset
   // Recast
   recast_split,     // n = mode, size, stride, ratio
   recast_gap,       // n = ratio
@@ -202,6 +204,9 @@ constexpr Text sentence(const Why& why) {
       t << "overflow: the offset (" << n[1] << " - 1) * " << n[2] << " of mode " << n[0]
         << " does not fit 64 bits";
       break;
+    case Reason::extent_overflow:
+      t << "overflow: the offset " << n[1] << " * " << n[2] << " of mode " << n[0] << " does not fit 64 bits";
+      break;
     case Reason::cosize_overflow:
       t << "overflow: offsets from " << n[0] << " to " << n[1] << " span more than 64 bits";
       break;
@@ -289,6 +294,10 @@ constexpr Text sentence(const Why& why) {
       break;
     case Reason::no_coordinate:
       t << "no coordinate has offset " << n[0] << ": " << n[1] << " is left over";
+      break;
+    case Reason::not_in_image:
+      t << "no index has offset " << n[0] << ", which is "
+        << (n[0] < n[1] || n[0] > n[2] ? "outside" : "a gap in") << " the offsets from " << n[1] << " to " << n[2];
       break;
     case Reason::recast_split:
       t << "cannot recast: mode " << n[0] << ", " << n[1] << ':' << n[2] << ", does not split into groups of "

@@ -51,7 +51,7 @@ WF_HD constexpr Verdict<Layout> downcast(const Layout& l, int64_t n) {
     int64_t size = l.shape[i], step = 0;
     if (l.stride[i] < 0) return refuse<Layout>(because(Reason::recast_negative, i, l.stride[i]));
     if (!checked_mul(l.stride[i], n, step))
-      return refuse<Layout>(because(Reason::offset_overflow, i, n + 1, l.stride[i]));
+      return refuse<Layout>(because(Reason::extent_overflow, i, n, l.stride[i]));
     if (first && l.stride[i] == 1 && size > 1) {
       if (!checked_mul(size, n, size)) return refuse<Layout>(because(Reason::size_overflow, i, l.shape[i], n));
       step = 1;

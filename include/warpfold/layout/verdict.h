@@ -54,19 +54,34 @@ WF_HD constexpr Verdict<T> accept(const T& value, Grade grade = Grade::exact) {
   return v;
 }
 
-// Does every size and offset of l fit 64 bits, and is every mode at least 1?
-WF_HD constexpr Why check(const Layout& l) {
+namespace detail {
+
+// `check`, which writes only a reason: most layouts have none.
+WF_HD constexpr bool fits(const Layout& l, Why& why) {
+  const auto no = [&why](const Why& reason) {
+    why = reason;
+    return false;
+  };
   int64_t size = 1, low = 0, high = 0, extent = 0;
   for (int i = 0; i < l.leaves(); ++i) {
-    if (l.shape[i] < 1) return because(Reason::bad_size, i, l.shape[i]);
-    if (!checked_mul(size, l.shape[i], size)) return because(Reason::size_overflow, i, size, l.shape[i]);
+    if (l.shape[i] < 1) return no(because(Reason::bad_size, i, l.shape[i]));
+    if (!checked_mul(size, l.shape[i], size)) return no(because(Reason::size_overflow, i, size, l.shape[i]));
     int64_t& bound = l.stride[i] < 0 ? low : high;
     if (!checked_mul_add(l.shape[i] - 1, l.stride[i], bound))
-      return because(Reason::offset_overflow, i, l.shape[i], l.stride[i]);
+      return no(because(Reason::offset_overflow, i, l.shape[i], l.stride[i]));
   }
   if (low == int64_lowest || !checked_add(high, -low, extent) || extent == int64_largest)
-    return because(Reason::cosize_overflow, low, high);
-  return {};
+    return no(because(Reason::cosize_overflow, low, high));
+  return true;
+}
+
+}  // namespace detail
+
+// Does every size and offset of l fit 64 bits, and is every mode at least 1?
+WF_HD constexpr Why check(const Layout& l) {
+  Why why;
+  detail::fits(l, why);
+  return why;
 }
 
 // f^(x), or false when it does not fit 64 bits.
@@ -85,8 +100,7 @@ WF_HD constexpr bool extended_checked(const Layout& l, int64_t x, int64_t& offse
 // l, or why it is no layout.
 WF_HD constexpr Verdict<Layout> checked(const Layout& l) {
   Verdict<Layout> v;
-  v.why = check(l);
-  if (v.ok()) v.value = l;
+  if (detail::fits(l, v.why)) v.value = l;
   return v;
 }
 

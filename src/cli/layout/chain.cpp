@@ -5,11 +5,14 @@
 
 #include "cli/layout/hardware.h"
 #include "cli/layout/picture.h"
+#include "warpfold/kernels/attention/proofs.h"
+#include "warpfold/kernels/attention/tiles.h"
 #include "warpfold/kernels/gemm/config.h"
 #include "warpfold/kernels/gemm/proofs.h"
 
 namespace warpfold::cli::layout_tool {
 
+namespace attention = kernels::attention;
 namespace gemm = kernels::gemm;
 namespace hw = layout::hardware;
 
@@ -27,6 +30,9 @@ std::vector<Named> all_chains() {
       list.push_back({std::string("gemm_") + tile.name, gemm::chain_of(id)});
       if (!tile.promoted) list.push_back({std::string("gemm_int8_") + tile.name, gemm::chain_of(id, DType::kI8)});
     });
+  for (const attention::TileId id : attention::all_tiles)
+    list.push_back({"attention_" + attention::with_tile(id, [](auto t) { return std::string(t.name); }),
+                    attention::chain_of(id)});
   return list;
 }
 
@@ -83,7 +89,7 @@ std::vector<Section> describe(const kernels::Chain& c) {
   for (const kernels::AccessReport& a : c.accesses)
     accesses.lines.push_back(
         format("%-30s %d wavefronts, %d without conflicts", text(a.name).c_str(), a.wavefronts, a.ideal));
-  out.push_back(accesses);
+  if (!accesses.lines.empty()) out.push_back(accesses);
 
   Section steps{"chain: each step a bijection", {}};
   for (const kernels::StepReport& s : c.steps)
@@ -113,7 +119,7 @@ Picture picture_of_units(const kernels::TileReport& t) {
   p.title = text(t.name) + ": 16-byte units of the first 16 rows";
   p.rows = 16;
   p.columns = int(width / unit);
-  p.row_tile = 8;
+  p.row_tiles = {8};
   p.cells.resize(size_t(p.rows) * size_t(p.columns));
   p.legend = {"numbers: 16-byte unit of the tile in shared memory", "colours: the four banks of a unit"};
   for (int row = 0; row < p.rows; ++row)

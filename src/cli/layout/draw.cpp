@@ -65,7 +65,13 @@ std::string legend_of(const Picture& p, const char* separator) {
   return legend;
 }
 
-bool tile_edge(int at, int count, int tile) { return tile > 0 && at % tile == 0 && at > 0 && at < count; }
+// The outermost of the nested tiles that ends before row or column `at`, counted from the outermost: 0, 1,
+// ...; -1 when none does.
+int tile_edge(int at, int count, const std::vector<int>& tiles) {
+  for (std::size_t level = 0; at > 0 && at < count && level < tiles.size(); ++level)
+    if (at % tiles[tiles.size() - 1 - level] == 0) return static_cast<int>(level);
+  return -1;
+}
 
 }  // namespace
 
@@ -84,15 +90,16 @@ std::string terminal(const Picture& p, bool ansi) {
     return "\033[48;2;" + std::to_string(c.red) + ";" + std::to_string(c.green) + ";" +
            std::to_string(c.blue) + "m\033[38;2;0;0;0m" + text + "\033[0m";
   };
+  const auto column_edge = [&p](int j) { return tile_edge(j, p.columns, p.column_tiles); };
   std::string out = p.title + "\n" + std::string(margin, ' ');
   for (int j = 0; j < p.columns; ++j)
-    out.append(tile_edge(j, p.columns, p.column_tile) ? " " : "").append(centred(std::to_string(j), width));
+    out.append(column_edge(j) >= 0 ? " " : "").append(centred(std::to_string(j), width));
   out += "\n";
   for (int i = 0; i < p.rows; ++i) {
-    if (tile_edge(i, p.rows, p.row_tile)) {
+    if (const int edge = tile_edge(i, p.rows, p.row_tiles); edge >= 0) {
       out += std::string(margin, ' ');
       for (int j = 0; j < p.columns; ++j)
-        out.append(tile_edge(j, p.columns, p.column_tile) ? "+" : "").append(width, '-');
+        out.append(column_edge(j) >= 0 ? "+" : "").append(width, edge == 0 ? '-' : '.');
       out += "\n";
     }
     for (int line = 0; line < (second ? 2 : 1); ++line) {
@@ -100,7 +107,7 @@ std::string terminal(const Picture& p, bool ansi) {
       out += std::string(margin - 1 - label.size(), ' ') + label + " ";
       for (int j = 0; j < p.columns; ++j) {
         const Cell& cell = p.at(i, j);
-        out.append(tile_edge(j, p.columns, p.column_tile) ? "|" : "");
+        out.append(column_edge(j) < 0 ? "" : column_edge(j) == 0 ? "|" : ":");
         out.append(paint(cell, centred(line == 0 ? cell.text : cell.small, width)));
       }
       out += "\n";
@@ -154,16 +161,22 @@ std::string svg(const Picture& p) {
       out += "</g>\n";
     }
   }
-  const auto line = [&](int x1, int y1, int x2, int y2) {
+  // The edges of the outermost tiles are the heaviest.
+  const auto line = [&](int edge, int x1, int y1, int x2, int y2) {
+    if (edge < 0) return;
     out += "<path d=\"M" + n(x1) + " " + n(y1) + "L" + n(x2) + " " + n(y2) +
-           "\" stroke=\"#1a1a1a\" stroke-width=\"2.5\" stroke-linecap=\"square\"/>\n";
+           "\" stroke=\"#1a1a1a\" stroke-width=\"" +
+           (edge == 0   ? "2.5"
+            : edge == 1 ? "1.4"
+                        : "0.9") +
+           "\" stroke-linecap=\"square\"/>\n";
   };
   for (int i = 0; i <= p.rows; ++i)
-    if (i == 0 || i == p.rows || tile_edge(i, p.rows, p.row_tile))
-      line(left, top + i * cell_height, left + grid_width, top + i * cell_height);
+    line(i == 0 || i == p.rows ? 0 : tile_edge(i, p.rows, p.row_tiles), left, top + i * cell_height,
+         left + grid_width, top + i * cell_height);
   for (int j = 0; j <= p.columns; ++j)
-    if (j == 0 || j == p.columns || tile_edge(j, p.columns, p.column_tile))
-      line(left + j * cell_width, top, left + j * cell_width, top + grid_height);
+    line(j == 0 || j == p.columns ? 0 : tile_edge(j, p.columns, p.column_tiles), left + j * cell_width, top,
+         left + j * cell_width, top + grid_height);
   return out + text(left, top + grid_height + 20, "g", legend) + "</svg>\n";
 }
 
@@ -177,24 +190,27 @@ std::string html(const Picture& p) {
 
 void add_draw_command(CLI::App& app) {
   struct Arguments {
-    std::string layout, colour = "offset", tv, svg_file, html_file;
+    std::string layout, colour, tv, svg_file, html_file;
     int64_t bytes = 4;
     bool ansi = false;
   };
   const auto x = std::make_shared<Arguments>();
   CLI::App* sub = app.add_subcommand("draw", "a picture in the terminal, or as SVG or HTML");
   sub->add_option("A", x->layout, "a layout, with or without Sw<B,M,S> in front")->required();
-  sub->add_option("--colour", x->colour, "by offset mod 8, by tile, or by shared-memory bank")
-      ->check(CLI::IsMember({"offset", "tile", "bank"}));
-  add_number(sub, "--bytes", x->bytes, "bytes an element, for banks: 1 to 128");
-  sub->add_option("--threads-on", x->tv, "A is (threads, values) on a tile of this shape, such as (8,8)");
+  CLI::Option* colour =
+      sub->add_option("--colour", x->colour, "by offset mod 8 (default), by tile, or by shared-memory bank")
+          ->check(CLI::IsMember({"offset", "tile", "bank"}));
+  add_number(sub, "--bytes", x->bytes, "bytes an element, for banks: a power of two up to 128; default 4");
+  sub->add_option("--threads-on", x->tv, "A is (threads, values) on a tile of this shape, such as (8,8)")
+      ->excludes(colour);
   sub->add_option("--svg", x->svg_file, "write an SVG file");
   sub->add_option("--html", x->html_file, "write an HTML page");
   sub->add_flag("--ansi", x->ansi, "colours even where the output is no terminal");
   sub->callback([x] {
     const ComposedLayout l = read_composed("A", x->layout);
-    if (x->bytes < 1 || x->bytes > 128)
-      throw CommandError{2, "--bytes: an element has 1 to 128 bytes, not " + std::to_string(x->bytes)};
+    if (x->bytes < 1 || x->bytes > 128 || (x->bytes & (x->bytes - 1)) != 0)
+      throw CommandError{
+          2, "--bytes: an element has 1, 2, 4, ... or 128 bytes, not " + std::to_string(x->bytes)};
     Picture picture;
     if (!x->tv.empty()) {
       const IntTuple tile = read_tuple("--threads-on", x->tv);

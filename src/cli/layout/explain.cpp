@@ -1,5 +1,5 @@
-// `warpfold layout explain`: every step of a composition, complement, division or product with its numbers; with a
-// tiler <4:1,8:2> mode by mode.
+// `warpfold layout explain`: every step of a composition, complement, division or product with its numbers;
+// with a tiler <4:1,8:2> mode by mode.
 #include <cstdio>
 #include <memory>
 
@@ -40,7 +40,9 @@ void explain_pieces(const detail::Composer& composer, const Layout& b) {
   }
 }
 
-void explain_carries(const detail::Composer& composer) {
+// Returns whether there is a carry.
+bool explain_carries(const detail::Composer& composer) {
+  bool carries = false;
   for (int t = 0; t < composer.at.count; ++t) {
     std::string sum;
     for (int p = 0; p < composer.count; ++p) {
@@ -55,7 +57,9 @@ void explain_carries(const detail::Composer& composer) {
                      : sum + " = " +
                            (composer.most[t] == int64_largest ? "past 64 bits" : number(composer.most[t]))) +
         (fits ? " < " : " >= ") + number(composer.at.prefix[t]) + (fits ? ", no carry" : ", carries"));
+    carries = carries || !fits;
   }
+  return carries;
 }
 
 Verdict<Layout> explain_compose(const Layout& a, const Layout& b) {
@@ -74,7 +78,9 @@ Verdict<Layout> explain_compose(const Layout& a, const Layout& b) {
   const Verdict<Layout> v = compose(a, b);
   if (good) {
     say("3. all modes together must not carry: sum of (n-1)*(r mod P_t) < P_t");
-    explain_carries(composer);
+    if (explain_carries(composer) && v.ok())
+      say("  searched: sum over t of g_t * floor(sum of x*(r mod P_t) / P_t) = 0 at every coordinate x, the "
+          "carries cancel");
   }
   if (!v.ok()) {
     say("refused: " + std::string(v.reason().view()));
@@ -131,6 +137,7 @@ Verdict<Layout> explain_divide(const Layout& a, const Layout& b) {
   }
   const Verdict<Layout> both = detail::tile_and_rest(b, a.size());
   if (both.ok()) explain_compose(a, both.value);
+  if (!v.ok()) say("A / B is refused: " + std::string(v.reason().view()));
   if (v.ok()) say("A / B = " + print(v.value) + "   (" + std::string(grade_name(v.grade)) + ")");
   return v;
 }

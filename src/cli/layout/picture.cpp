@@ -23,8 +23,16 @@ Picture grid(int64_t rows, int64_t columns) {
   return p;
 }
 
-// Size of the innermost tile of a nested mode; 0 when the mode is not nested.
-int inner_size(const Layout& mode) { return mode.leaves() > 1 ? static_cast<int>(mode.shape[0]) : 0; }
+// The sizes of the tiles that leaves [begin, end) of l nest in one another, without the whole.
+std::vector<int> nested_tiles(const Layout& l, int begin, int end) {
+  std::vector<int> tiles;
+  int64_t size = 1;
+  for (int i = begin; i + 1 < end; ++i) {
+    size *= l.shape[i];
+    if (l.shape[i] > 1) tiles.push_back(static_cast<int>(size));
+  }
+  return tiles;
+}
 
 }  // namespace
 
@@ -34,13 +42,11 @@ Picture picture_of_offsets(const ComposedLayout& composed, Colouring colouring, 
   const int64_t rows = rank >= 2 ? l.mode(0).size() : 1;
   Picture p = grid(rows, l.size() / rows);
   p.title = print(composed);
-  p.row_tile = rank >= 2 ? inner_size(l.mode(0)) : 0;
-  p.column_tile = rank == 2   ? inner_size(l.mode(1))
-                  : rank == 1 ? inner_size(l.mode(0))
-                  : rank > 2  ? static_cast<int>(l.mode(1).size())
-                              : 0;
-  const int row_tile = p.row_tile > 0 ? p.row_tile : p.rows,
-            column_tile = p.column_tile > 0 ? p.column_tile : p.columns;
+  const int first_column = rank >= 2 ? l.profile.mode_begin(1) : 0;  // the leaf that runs along a row
+  p.row_tiles = nested_tiles(l, 0, first_column);
+  p.column_tiles = nested_tiles(l, first_column, l.leaves());
+  const int row_tile = p.row_tiles.empty() ? p.rows : p.row_tiles[0];
+  const int column_tile = p.column_tiles.empty() ? p.columns : p.column_tiles[0];
   const int tiles_down = (p.rows + row_tile - 1) / row_tile;
   for (int i = 0; i < p.rows; ++i)
     for (int j = 0; j < p.columns; ++j) {
@@ -52,7 +58,8 @@ Picture picture_of_offsets(const ComposedLayout& composed, Colouring colouring, 
       if (colouring == Colouring::offset) cell.colour = static_cast<int>(floor_mod(offset, 8));
       if (colouring == Colouring::tile) cell.colour = (i / row_tile + tiles_down * (j / column_tile)) % 8;
       if (colouring == Colouring::bank) {
-        const int64_t bank = floor_mod(floor_div(offset * bytes, 4), 32), wide = bytes > 4 ? bytes / 4 : 1;
+        // Banks repeat every 128 bytes, so every 128 elements.
+        const int64_t bank = floor_mod(offset, 128) * bytes / 4 % 32, wide = bytes > 4 ? bytes / 4 : 1;
         cell.small = wide == 1 ? "b" + std::to_string(bank)
                                : "b" + std::to_string(bank) + "-" + std::to_string(bank + wide - 1);
         cell.colour = static_cast<int>(bank / wide);

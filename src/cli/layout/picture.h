@@ -19,9 +19,9 @@ struct Picture {
   std::string title;
   int rows = 0, columns = 0;
   int colours = 8;
-  std::vector<Cell> cells;            // (rows, columns), row by row
-  int row_tile = 0, column_tile = 0;  // a heavy line after so many rows / columns; 0: none
-  std::vector<std::string> legend;    // what the colours and numbers mean
+  std::vector<Cell> cells;  // (rows, columns), row by row
+  std::vector<int> row_tiles, column_tiles;  // rows, columns of the nested tiles, from the innermost out
+  std::vector<std::string> legend;           // what the colours and numbers mean
 
   Cell& at(int row, int column) { return cells[static_cast<std::size_t>(row) * columns + column]; }
   const Cell& at(int row, int column) const {

@@ -77,9 +77,11 @@ void add_wgmma_command(CLI::App& app) {
       ->required();
   sub->add_option("--major", x->major, "k or mn: along which mode 16 bytes lie together");
   add_number(sub, "--bits", x->bits, "bits of an element: 8, 16 or 32");
-  add_number(sub, "--address", x->address, "shared address of element 0");
-  add_number(sub, "--rows", x->rows, "rows of one instruction, 8 to 256; default: all");
-  sub->add_option("--swizzle", x->swizzle, "none, 32, 64 or 128: print the canonical tile of the shape TILE");
+  CLI::Option* address = add_number(sub, "--address", x->address, "shared address of element 0");
+  CLI::Option* rows = add_number(sub, "--rows", x->rows, "rows of one instruction, 8 to 256; default: all");
+  sub->add_option("--swizzle", x->swizzle, "none, 32, 64 or 128: print the canonical tile of the shape TILE")
+      ->excludes(address)
+      ->excludes(rows);
   sub->callback([x] { x->swizzle.empty() ? describe(*x) : build(*x); });
 }
 

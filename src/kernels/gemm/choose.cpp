@@ -23,8 +23,8 @@ namespace {
 
 constexpr double clock_mhz = 1600;
 constexpr double memory_bytes = 4.1e6 / clock_mhz;  // a cycle, from memory to all multiprocessors
-// A cycle, from L2 to one multiprocessor: where its neighbours read the same tiles at the same time, and where not.
-constexpr double l2_bytes_shared = 64, l2_bytes = 27;
+constexpr double l2_bytes_shared = 64;               // a cycle, from L2 to a multiprocessor, of what its neighbours read, too
+constexpr double l2_bytes_of_pair = 50;              // a cycle, to two multiprocessors, of what nobody else reads
 constexpr double ends = 4500;                       // launch, first stage, last store
 constexpr double exchange_latency = 1800;           // of a partial tile: written, seen, read
 constexpr double exchange_bytes = 20;               // a cycle, of one block
@@ -52,14 +52,18 @@ Grid grid_of(const Problem& p, int multiprocessors) {
 }
 
 template <class Tile>
-double cycles_of(const Problem& p, const Grid& g) {
+double cycles_of(const Problem& p, const Grid& g, int multiprocessors) {
   const double element = double(info(p.type).block_bytes), tile_k = 128 / element;
   // WGMMAs reach some 0.92 of their rate; promoted sums wait for each stage.
   const double rate = (Tile::promoted ? 0.78 : 0.92) * 4096 / element;  // multiply-adds a cycle
   const double products = double(Tile::tile_m) * Tile::tile_n * tile_k / rate;
-  const double rows = std::min<double>(Tile::tile_m, Tile::swapped ? double(rows_of_b(p)) : double(p.m)) +
-                      std::min<double>(Tile::tile_n, Tile::swapped ? double(p.m) : double(rows_of_b(p))) / Tile::cluster;
-  const double from_l2 = rows * 128 / (Tile::split ? l2_bytes : l2_bytes_shared);
+  const double rows_m = std::min<double>(Tile::tile_m, Tile::swapped ? double(rows_of_b(p)) : double(p.m));
+  const double rows_n = std::min<double>(Tile::tile_n, Tile::swapped ? double(p.m) : double(rows_of_b(p))) / Tile::cluster;
+  double from_l2 = (rows_m + rows_n) * 128 / l2_bytes_shared;
+  // Where there is one row of tiles, or blocks are at different steps, no two of them read the same weights.
+  const double own = l2_bytes_of_pair / (g.blocks > multiprocessors / 2 ? 2 : 1);
+  if (Tile::swapped) from_l2 = rows_m * 128 / own;
+  if (!Tile::swapped && p.m <= Tile::tile_m) from_l2 = rows_n * 128 / own + rows_m * 128 / (2 * l2_bytes_shared);
   // What is read from memory once, spread over all steps of all blocks.
   const double matrices = (double(p.m) * (p.a.batch_stride != 0 ? double(p.batches) : 1) +
                            double(rows_of_b(p)) * (p.b.batch_stride != 0 ? double(p.batches) : 1)) *
@@ -84,7 +88,7 @@ Plan plan_with(TileId id, const Problem& p, int multiprocessors) {
   return with_tile(id, [&](auto t) {
     using Tile = decltype(t);
     const Grid g = grid_of<Tile>(p, multiprocessors);
-    return Plan{id, int(g.blocks), workspace_of<Tile>(g), cycles_of<Tile>(p, g) / clock_mhz};
+    return Plan{id, int(g.blocks), workspace_of<Tile>(g), cycles_of<Tile>(p, g, multiprocessors) / clock_mhz};
   });
 }
 

@@ -46,6 +46,10 @@ TEST(Banks, StridesOfWords) {
 }
 
 TEST(Banks, PhasesOfWideAccesses) {
+  // Contiguous 16-byte loads are free, not 4-way: a quarter of the warp is served at a time.
+  const auto contiguous = bank_conflicts(SharedAccess::b128, *parse_layout("(32,8):(8,1)"), {}, 2);
+  EXPECT_EQ(contiguous->degree, 1);
+  EXPECT_EQ(contiguous->total, 4);
   // The lanes of a phase are consecutive: halves for 64 bits, quarters for 128 bits.
   const auto half =
       bank_conflicts(SharedAccess::b64, [](int lane) { return lane < 16 ? 8 * lane : int64_t{128} * lane; });
@@ -95,6 +99,11 @@ TEST(Banks, Refusals) {
             "lane 1 accesses byte -4, before the tile");
   EXPECT_EQ(said(bank_conflicts(SharedAccess::matrix_x4, *parse_layout("16:8"), {}, 2)),
             "the access needs 32 lanes, the layout has 16");
+  for (const int64_t start : {int64_largest - 100, int64_lowest})
+    EXPECT_EQ(bank_conflicts(SharedAccess::b32, *parse_layout("32:1"), {}, 4, start).why.rule,
+              start > 0 ? Rule::access_start : Rule::access_negative);
+  EXPECT_EQ(said(bank_conflicts(SharedAccess::b32, *parse_layout("32:-1"), {}, 4, int64_lowest)),
+            "overflow: the lanes' addresses from byte -9223372036854775808 on do not fit 64 bits");
 }
 
 TEST(Coalescing, Sectors) {

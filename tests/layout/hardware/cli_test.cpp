@@ -53,6 +53,8 @@ TEST(HardwareCli, NumbersAndBlocks) {
       run({"wgmma", "(64,64):(64,1)", "--rows", "9223372036854775808"}, 2).find("--rows: column 1: overflow"),
       0u);
   run({"wgmma", "Sw<3,3,3> o (64,64):(64,1)", "--rows", "0"}, 2);
+  run({"wgmma", "(64,64)", "--swizzle", "128", "--rows", "64"}, 2);
+  run({"wgmma", "(64,64)", "--swizzle", "128", "--address", "1024"}, 2);
   EXPECT_EQ(run({"wgmma", "(64,64):(64,1)", "--address", "1k"}, 2),
             "--address: column 2: expected the end\n  1k\n   ^\n");
   EXPECT_EQ(run({"wgmma", "(64,64)", "--swizzle", "128", "--bits", "8"}, 1),

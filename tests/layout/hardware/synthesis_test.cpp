@@ -37,6 +37,15 @@ TEST(Synthesis, ShorterRowsGetTheNarrowerSwizzles) {
   EXPECT_EQ(synthesise(8, 16, rows16, 1)->best, (Arrangement{{}, 0, true})) << "nothing to do";
 }
 
+// Two rows of 128 bytes, every other unit of 16: Sw<1,4,3> would do, but TMA writes 128-byte rows under Sw<3,4,3> only.
+TEST(Synthesis, WhatTmaWritesComesFirst) {
+  const TilePattern patterns[] = {pattern(SharedAccess::matrix_x1, "(2,4):(128,32)")};
+  const auto s = synthesise(8, 128, patterns, 1);
+  EXPECT_EQ(s->plain, 2);
+  EXPECT_EQ(s->best, (Arrangement{{3, 4, 3}, 0, true}));
+  EXPECT_EQ(s->wavefronts, 1);
+}
+
 TEST(Synthesis, TransposeOfWordsNeedsFiveBits) {
   const TilePattern patterns[] = {pattern(SharedAccess::b32, "(32,32):(4,128)"),
                                   pattern(SharedAccess::b32, "(32,32):(128,4)")};

@@ -76,7 +76,12 @@ TEST(TensorMap, Boxes) {
   EXPECT_EQ(std::string(sentence(check_box(t, 8, 0)).view()),
             "the box starts at byte 8 of dimension 0, which is no multiple of 16");
   EXPECT_EQ(std::string(sentence(check_box(t, 16, 512)).view()),
-            "the box is written to shared address 512, which is no multiple of 1024");
+            "the box is written to shared address 512; allowed are multiples of 1024 from 0 on");
+  EXPECT_EQ(check_box(t, 16, -1024).rule, Rule::tma_shared_address);
+  EXPECT_EQ(std::string(sentence(check_box(t, int64_t{1} << 62, 1024)).view()),
+            "the box starts at element 4611686018427387904 of dimension 0; a copy takes coordinates of 32 bits");
+  EXPECT_EQ(check_box(t, int64_t{1} << 31, 1024).rule, Rule::tma_box_coordinate);
+  EXPECT_EQ(check_box(t, int64_lowest, 1024).rule, Rule::tma_box_coordinate);
   EXPECT_EQ(check_box(t, -16, 1024).rule, Rule::none);
 }
 

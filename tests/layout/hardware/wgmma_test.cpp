@@ -194,6 +194,28 @@ TEST(Wgmma, BlocksAreThoseOfOneInstruction) {
             "one wgmma reads a block of 8 to 256 rows, a multiple of 8, not 512");
 }
 
+// One descriptor serves the whole operand: the last row of a block, later blocks and later steps count as the
+// first.
+TEST(Wgmma, EveryBlockAndStepIsLookedAt) {
+  const auto tile = [](std::string_view layout) { return SharedTile{*parse_layout(layout), {}, 2}; };
+  const auto said = [&](std::string_view layout, int64_t rows) {
+    return std::string(wgmma_operand(tile(layout), Major::k, 0, rows).reason().view());
+  };
+  EXPECT_EQ(
+      std::string(
+          wgmma_descriptor(tile("((7,8),(8,2)):((8,64),(1,4096))"), Major::k, 0, {0, 8, 0}).reason().view()),
+      "not canonical: element (7,0) lies at byte 128 of the unswizzled tile, the descriptor reads it at byte "
+      "112");
+  EXPECT_EQ(said("((8,3,2),(8,2)):((8,64,192),(1,4096))", 16), "");
+  EXPECT_EQ(said("((8,3,2),(8,2)):((8,64,512),(1,4096))", 16),
+            "not canonical: element (24,0) lies at byte 1024 of the unswizzled tile, the descriptor reads it "
+            "at byte 384");
+  EXPECT_EQ(said("((8,64),(8,5,2)):((8,64),(1,4096,20480))", 64), "");
+  EXPECT_EQ(said("((8,64),(8,5,2)):((8,64),(1,4096,20544))", 64),
+            "not canonical: element (0,40) lies at byte 41088 of the unswizzled tile, the descriptor reads "
+            "it at byte 40960");
+}
+
 TEST(Wgmma, CanonicalTilesThatDoNotFit) {
   const auto said = [](int bytes, int64_t mn, int64_t k) {
     return std::string(canonical_tile(Major::k, SwizzleMode::b128, bytes, mn, k).reason().view());

@@ -140,6 +140,10 @@ WF_HD constexpr Verdict<BankReport> bank_conflicts(SharedAccess access, const La
   if (lanes.size() < shape_of(access).lanes)
     return illegal<BankReport>(broken(Rule::access_lanes, shape_of(access).lanes, lanes.size()));
   if (const Why why = check_bytes(lanes, element_bytes); !why.none()) return illegal<BankReport>(why);
+  int64_t low = start, high = start;
+  if (!checked_mul_add(lanes.lowest(), element_bytes, low) ||
+      !checked_mul_add(lanes.highest(), element_bytes, high))
+    return illegal<BankReport>(broken(Rule::access_start, start));
   return bank_conflicts(access, LaneBytes{lanes, swizzle, element_bytes, start});
 }
 

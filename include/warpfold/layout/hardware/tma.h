@@ -75,10 +75,11 @@ WF_HD constexpr Why check(const TensorMap& t) {
 
 // May a box that starts at element `first` of dimension 0 be copied to (or from) shared address `shared`?
 WF_HD constexpr Why check_box(const TensorMap& t, int64_t first, int64_t shared) {
+  if (first != static_cast<int32_t>(first)) return broken(Rule::tma_box_coordinate, first);
   const int64_t byte = first * t.element_bytes;
   if (byte % 16 != 0) return broken(Rule::tma_box_start, byte);
   const int64_t multiple = t.swizzle == SwizzleMode::none ? 128 : pattern_bytes(t.swizzle);
-  if (shared % multiple != 0) return broken(Rule::tma_shared_address, shared, multiple);
+  if (shared < 0 || shared % multiple != 0) return broken(Rule::tma_shared_address, shared, multiple);
   return {};
 }
 
@@ -138,14 +139,15 @@ WF_HD constexpr Why split_mode(const Layout& global, const Layout& tile, int m, 
         return broken(Rule::tma_tile_divides, m, left, piece);
       add(last_piece ? left : piece, piece, shared);
       rest /= piece;
-      shared *= piece;
       if (last_piece) {
         next_leaf();
         continue;
       }
       left /= piece;
-      stride *= piece;
       step *= piece;
+      // A product that does not fit is not needed: nothing is left to move along.
+      checked_mul(shared, piece, shared);
+      checked_mul(stride, piece, stride);
       if (left == 1 && !last_leaf) next_leaf();
     }
   }

@@ -13,6 +13,7 @@ enum class Rule : uint8_t {
   access_negative,
   access_lanes,
   access_width,
+  access_start,
   bytes_overflow,
   // Tensor maps
   tma_rank,
@@ -27,6 +28,7 @@ enum class Rule : uint8_t {
   tma_span,
   tma_element_stride,
   tma_box_bytes,
+  tma_box_coordinate,
   tma_box_start,
   tma_shared_address,
   tma_swizzle,
@@ -101,6 +103,9 @@ constexpr Text sentence(const Why& why) {
     case Rule::access_width:
       t << "an access is 1, 2, 4, 8 or 16 bytes wide, not " << n[0];
       break;
+    case Rule::access_start:
+      t << "overflow: the lanes' addresses from byte " << n[0] << " on do not fit 64 bits";
+      break;
     case Rule::bytes_overflow:
       t << "overflow: offsets from " << n[0] << " to " << n[1] << " in elements of " << n[2]
         << " bytes do not fit 64 bits";
@@ -144,11 +149,15 @@ constexpr Text sentence(const Why& why) {
     case Rule::tma_box_bytes:
       t << "the box has " << n[0] << " bytes; a block has at most " << n[1] << " bytes of shared memory";
       break;
+    case Rule::tma_box_coordinate:
+      t << "the box starts at element " << n[0] << " of dimension 0; a copy takes coordinates of 32 bits";
+      break;
     case Rule::tma_box_start:
       t << "the box starts at byte " << n[0] << " of dimension 0, which is no multiple of 16";
       break;
     case Rule::tma_shared_address:
-      t << "the box is written to shared address " << n[0] << ", which is no multiple of " << n[1];
+      t << "the box is written to shared address " << n[0] << "; allowed are multiples of " << n[1]
+        << " from 0 on";
       break;
     case Rule::tma_swizzle:
       t << "Sw<" << n[0] << ',' << n[1] << ',' << n[2]

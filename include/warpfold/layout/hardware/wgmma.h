@@ -118,6 +118,12 @@ WF_HD constexpr DescriptorModes descriptor_modes(Major major, SwizzleMode mode, 
   return {{unit, units, 16}, {1, 8, span}};
 }
 
+// Which offset the free stride of MN is. K-major: SBO leads from 8 rows to the next. MN-major: swizzled, SBO leads from
+// 8 k to the next; else LBO does.
+WF_HD constexpr bool mn_is_stride(Major major, SwizzleMode mode) {
+  return major == Major::k || mode == SwizzleMode::none;
+}
+
 WF_HD constexpr Why descriptor_stride(int which, int64_t bytes) {
   if (bytes % 16 != 0 || bytes < 0 || bytes >= shared_window) return broken(Rule::wgmma_stride, which, bytes);
   return {};
@@ -190,9 +196,7 @@ WF_HD constexpr Verdict<WgmmaDescriptor> wgmma_descriptor(const SharedTile& tile
     return no(broken(Rule::wgmma_part, part.k_begin, step, k_mode.size()));
   if (const Why why = check_bytes(tile.layout, tile.element_bytes); !why.none()) return no(why);
 
-  // K-major: SBO leads from 8 rows to the next. MN-major: swizzled, SBO leads from 8 k to the next; else LBO
-  // does.
-  const bool mn_is_stride = major == Major::k || d.mode == SwizzleMode::none;
+  const bool mn_is_stride = detail::mn_is_stride(major, d.mode);
   detail::DescriptorModes modes = detail::descriptor_modes(major, d.mode, tile.element_bytes);
   for (const int m :
        {major == Major::k ? 1 : 0, major == Major::k ? 0 : 1}) {  // first the mode of the 16-byte units
@@ -261,11 +265,15 @@ WF_HD constexpr Verdict<WgmmaOperand> wgmma_operand(const SharedTile& tile, Majo
     const Verdict<WgmmaDescriptor> d = wgmma_descriptor(tile, major, address, part);
     if (!d) return illegal<WgmmaOperand>(d.why);
     if (d->stride_bytes != first->stride_bytes || d->leading_bytes != first->leading_bytes) {
+      // The element to which that offset leads from the start of the part.
       const bool leading = d->leading_bytes != first->leading_bytes;
-      const int64_t at = operand.first.start;
-      return illegal<WgmmaOperand>(broken(Rule::wgmma_pattern, part.mn_begin, part.k_begin,
-                                          at + (leading ? d->leading_bytes : d->stride_bytes),
-                                          at + (leading ? first->leading_bytes : first->stride_bytes)));
+      const bool in_mn = leading != detail::mn_is_stride(major, d->mode);
+      const detail::DescriptorModes modes = detail::descriptor_modes(major, d->mode, tile.element_bytes);
+      const int64_t x = part.mn_begin + (in_mn ? modes.mn.block * modes.mn.group : 0);
+      const int64_t y = part.k_begin + (in_mn ? 0 : modes.k.block * modes.k.group);
+      const int64_t lies = (tile.layout.mode(0)(x) + tile.layout.mode(1)(y)) * tile.element_bytes;
+      const int64_t wrong = leading ? d->leading_bytes - first->leading_bytes : d->stride_bytes - first->stride_bytes;
+      return illegal<WgmmaOperand>(broken(Rule::wgmma_pattern, x, y, lies, lies - wrong));
     }
   }
   return legal(operand);

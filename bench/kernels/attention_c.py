@@ -1,0 +1,65 @@
+"""The attention of libwarpfold.so for PyTorch tensors."""
+import ctypes
+import math
+
+import torch
+
+TYPES = {torch.bfloat16: 0, torch.float16: 1, torch.float32: 4}
+
+
+class AttentionProblem(ctypes.Structure):
+    _fields_ = ([("struct_bytes", ctypes.c_size_t), ("type", ctypes.c_int), ("output_type", ctypes.c_int)] +
+                [(x, ctypes.c_int64) for x in ("batches", "heads", "kv_heads", "seqlen_q", "seqlen_k", "head_dim", "v_head_dim")] +
+                [(x, ctypes.c_void_p) for x in "qkvo"] + [(x + "_row_stride", ctypes.c_int64) for x in "qkvo"] +
+                [(x + "_head_stride", ctypes.c_int64) for x in "qkvo"] + [(x + "_batch_stride", ctypes.c_int64) for x in "qkvo"] +
+                [("lse", ctypes.c_void_p), ("lse_head_stride", ctypes.c_int64), ("lse_batch_stride", ctypes.c_int64)] +
+                [(x, ctypes.c_void_p) for x in ("q_starts", "k_starts", "q_used", "k_used")] +
+                [("scale", ctypes.c_float), ("mask", ctypes.c_int), ("workspace", ctypes.c_void_p),
+                 ("workspace_bytes", ctypes.c_int64)])
+
+
+class Attention:
+    def __init__(self, path):
+        self.c = ctypes.CDLL(path)
+        self.c.wf_attention_tile_name.restype = ctypes.c_char_p
+        self.message = ctypes.create_string_buffer(512)
+        self.tiles = [self.c.wf_attention_tile_name(i).decode() for i in range(self.c.wf_attention_tile_count())]
+        self.workspace = torch.zeros(1024, dtype=torch.uint8, device="cuda")
+
+    def problem(self, q, k, v, o, lse=None, causal=False, scale=None, q_starts=None, k_starts=None, q_used=None, k_used=None,
+                longest_q=0, longest_k=0, workspace=True):
+        """q, k, v, o: (batches, rows, heads, dim); packed, with starts: (rows, heads, dim), and the longest lengths.
+        lse: (batches, heads, rows) or (heads, rows)."""
+        batches = len(q_starts) - 1 if q_starts is not None else len(k_starts) - 1 if k_starts is not None else q.shape[0]
+        p = AttentionProblem(struct_bytes=ctypes.sizeof(AttentionProblem), type=TYPES[q.dtype], output_type=TYPES[o.dtype],
+                             batches=batches, heads=q.shape[-2], kv_heads=k.shape[-2],
+                             seqlen_q=(q.shape[1] if q_starts is None else longest_q) if q.numel() else 0,
+                             seqlen_k=(k.shape[1] if k_starts is None else longest_k) if k.numel() else 0,
+                             head_dim=q.shape[-1], v_head_dim=v.shape[-1],
+                             scale=1 / math.sqrt(q.shape[-1]) if scale is None else scale, mask=int(causal))
+        for name, x in zip("qkvo", (q, k, v, o)):
+            assert x.stride(-1) == 1 or x.shape[-1] == 1
+            setattr(p, name, x.data_ptr())
+            setattr(p, name + "_row_stride", x.stride(-3))
+            setattr(p, name + "_head_stride", x.stride(-2))
+            setattr(p, name + "_batch_stride", x.stride(0) if x.dim() == 4 else 0)
+        if lse is not None:
+            p.lse, p.lse_head_stride, p.lse_batch_stride = lse.data_ptr(), lse.stride(-2), lse.stride(0) if lse.dim() == 3 else 0
+        for name, x in (("q_starts", q_starts), ("k_starts", k_starts), ("q_used", q_used), ("k_used", k_used)):
+            if x is not None:
+                assert x.dtype == torch.int32 and x.is_cuda
+                setattr(p, name, x.data_ptr())
+        if workspace:
+            p.workspace, p.workspace_bytes = self.workspace.data_ptr(), self.workspace.numel()
+        p.tensors = (q, k, v, o, lse, q_starts, k_starts, q_used, k_used)  # kept alive
+        return p
+
+    def run(self, problem, tile=-1):
+        """Launches on the current stream; False where the given tile serves no such problem."""
+        stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
+        status = self.c.wf_attention_run(ctypes.byref(problem), tile, stream, self.message, len(self.message))
+        if status == 2 and tile >= 0:
+            return False
+        if status != 0:
+            raise RuntimeError(self.message.value.decode())
+        return True

@@ -1,0 +1,212 @@
+// The tiles: how many rows of Q and keys a block works on at a time, and in which order it does what.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "warpfold/kernels/attention/attention.h"
+
+namespace warpfold::kernels::attention {
+
+// What the tensor cores do while a warpgroup computes a softmax: its product P V of the keys before (overlapped), and
+// the products of another warpgroup. In turns (ping_pong) the warpgroups issue their products one after another, so
+// that their softmaxes fall apart.
+enum class Schedule : uint8_t { overlapped, ping_pong };
+
+enum class TileId : uint8_t {
+  d64_plain,
+  d64_plain_turns,
+  d64_plain_polynomial,
+  d64_plain_two,
+  d64_plain_two_polynomial,
+  d64_causal,
+  d64_causal_overlapped,
+  d64_causal_polynomial,
+  d64_causal_two,
+  d128_plain,
+  d128_plain_cluster,
+  d128_plain_wide,
+  d128_plain_wide_cluster,
+  d128_plain_turns,
+  d128_plain_wide_turns,
+  d128_causal,
+  d128_causal_overlapped,
+  d128_causal_full,
+  d256_plain,
+  d256_plain_turns,
+  d256_plain_cluster,
+  d256_causal,
+  d256_causal_overlapped,
+};
+
+// ---- Tiles.
+//
+// math_warpgroups   each has 64 rows of Q
+// narrow_keys       a warpgroup whose rows see at most so many of their last tile's keys multiplies only those; 0: never
+// cluster           blocks work on tiles of rows one below the other, and share K and V by multicast
+// polynomial        one of so many exponentials is a polynomial instead of an instruction, of which a multiprocessor
+//                   finishes 16 a cycle; 0: none
+struct TileDefaults {
+  static constexpr Mask mask = Mask::none;
+  static constexpr Schedule schedule = Schedule::overlapped;
+  static constexpr int math_warpgroups = 2, narrow_keys = 0, cluster = 1, polynomial = 0;
+};
+
+template <int kHeadDim, int kKeys>
+struct PlainTile : TileDefaults {
+  static constexpr int head_dim = kHeadDim, v_head_dim = kHeadDim, tile_keys = kKeys;
+};
+template <int kHeadDim, int kKeys, int kNarrow>
+struct CausalTile : PlainTile<kHeadDim, kKeys> {
+  static constexpr Mask mask = Mask::causal;
+  static constexpr Schedule schedule = Schedule::ping_pong;
+  static constexpr int narrow_keys = kNarrow;
+};
+
+struct D64Plain : PlainTile<64, 128> {
+  static constexpr const char* name = "d64_plain";
+  static constexpr TileId id = TileId::d64_plain;
+  static constexpr int math_warpgroups = 3;
+};
+struct D64PlainTurns : D64Plain {
+  static constexpr const char* name = "d64_plain_turns";
+  static constexpr TileId id = TileId::d64_plain_turns;
+  static constexpr Schedule schedule = Schedule::ping_pong;
+};
+struct D64PlainPolynomial : D64Plain {
+  static constexpr const char* name = "d64_plain_polynomial";
+  static constexpr TileId id = TileId::d64_plain_polynomial;
+  static constexpr int polynomial = 4;
+};
+struct D64PlainTwo : PlainTile<64, 192> {
+  static constexpr const char* name = "d64_plain_two";
+  static constexpr TileId id = TileId::d64_plain_two;
+};
+struct D64PlainTwoPolynomial : D64PlainTwo {
+  static constexpr const char* name = "d64_plain_two_polynomial";
+  static constexpr TileId id = TileId::d64_plain_two_polynomial;
+  static constexpr int polynomial = 4;
+};
+struct D64Causal : CausalTile<64, 128, 64> {
+  static constexpr const char* name = "d64_causal";
+  static constexpr TileId id = TileId::d64_causal;
+  static constexpr int math_warpgroups = 3;
+};
+struct D64CausalOverlapped : D64Causal {
+  static constexpr const char* name = "d64_causal_overlapped";
+  static constexpr TileId id = TileId::d64_causal_overlapped;
+  static constexpr Schedule schedule = Schedule::overlapped;
+};
+struct D64CausalPolynomial : D64Causal {
+  static constexpr const char* name = "d64_causal_polynomial";
+  static constexpr TileId id = TileId::d64_causal_polynomial;
+  static constexpr int polynomial = 4;
+};
+struct D64CausalTwo : CausalTile<64, 128, 64> {
+  static constexpr const char* name = "d64_causal_two";
+  static constexpr TileId id = TileId::d64_causal_two;
+};
+
+struct D128Plain : PlainTile<128, 128> {
+  static constexpr const char* name = "d128_plain";
+  static constexpr TileId id = TileId::d128_plain;
+};
+struct D128PlainCluster : D128Plain {
+  static constexpr const char* name = "d128_plain_cluster";
+  static constexpr TileId id = TileId::d128_plain_cluster;
+  static constexpr int cluster = 2;
+};
+struct D128PlainWide : PlainTile<128, 176> {
+  static constexpr const char* name = "d128_plain_wide";
+  static constexpr TileId id = TileId::d128_plain_wide;
+};
+struct D128PlainWideCluster : D128PlainWide {
+  static constexpr const char* name = "d128_plain_wide_cluster";
+  static constexpr TileId id = TileId::d128_plain_wide_cluster;
+  static constexpr int cluster = 2;
+};
+struct D128PlainTurns : D128Plain {
+  static constexpr const char* name = "d128_plain_turns";
+  static constexpr TileId id = TileId::d128_plain_turns;
+  static constexpr Schedule schedule = Schedule::ping_pong;
+};
+struct D128PlainWideTurns : D128PlainWide {
+  static constexpr const char* name = "d128_plain_wide_turns";
+  static constexpr TileId id = TileId::d128_plain_wide_turns;
+  static constexpr Schedule schedule = Schedule::ping_pong;
+};
+struct D128Causal : CausalTile<128, 128, 64> {
+  static constexpr const char* name = "d128_causal";
+  static constexpr TileId id = TileId::d128_causal;
+};
+struct D128CausalOverlapped : D128Causal {
+  static constexpr const char* name = "d128_causal_overlapped";
+  static constexpr TileId id = TileId::d128_causal_overlapped;
+  static constexpr Schedule schedule = Schedule::overlapped;
+};
+struct D128CausalFull : CausalTile<128, 128, 0> {
+  static constexpr const char* name = "d128_causal_full";
+  static constexpr TileId id = TileId::d128_causal_full;
+};
+
+struct D256Plain : PlainTile<256, 80> {
+  static constexpr const char* name = "d256_plain";
+  static constexpr TileId id = TileId::d256_plain;
+};
+struct D256PlainTurns : D256Plain {
+  static constexpr const char* name = "d256_plain_turns";
+  static constexpr TileId id = TileId::d256_plain_turns;
+  static constexpr Schedule schedule = Schedule::ping_pong;
+};
+struct D256PlainCluster : D256Plain {
+  static constexpr const char* name = "d256_plain_cluster";
+  static constexpr TileId id = TileId::d256_plain_cluster;
+  static constexpr int cluster = 2;
+};
+struct D256Causal : CausalTile<256, 80, 48> {
+  static constexpr const char* name = "d256_causal";
+  static constexpr TileId id = TileId::d256_causal;
+};
+struct D256CausalOverlapped : D256Causal {
+  static constexpr const char* name = "d256_causal_overlapped";
+  static constexpr TileId id = TileId::d256_causal_overlapped;
+  static constexpr Schedule schedule = Schedule::overlapped;
+};
+
+// Calls f with a value of the tile's type.
+template <class F>
+constexpr auto with_tile(TileId id, F&& f) {
+  switch (id) {
+    case TileId::d64_plain: return f(D64Plain{});
+    case TileId::d64_plain_turns: return f(D64PlainTurns{});
+    case TileId::d64_plain_polynomial: return f(D64PlainPolynomial{});
+    case TileId::d64_plain_two: return f(D64PlainTwo{});
+    case TileId::d64_plain_two_polynomial: return f(D64PlainTwoPolynomial{});
+    case TileId::d64_causal_overlapped: return f(D64CausalOverlapped{});
+    case TileId::d64_causal: return f(D64Causal{});
+    case TileId::d64_causal_polynomial: return f(D64CausalPolynomial{});
+    case TileId::d64_causal_two: return f(D64CausalTwo{});
+    case TileId::d128_plain: return f(D128Plain{});
+    case TileId::d128_plain_cluster: return f(D128PlainCluster{});
+    case TileId::d128_plain_wide: return f(D128PlainWide{});
+    case TileId::d128_plain_wide_cluster: return f(D128PlainWideCluster{});
+    case TileId::d128_plain_turns: return f(D128PlainTurns{});
+    case TileId::d128_plain_wide_turns: return f(D128PlainWideTurns{});
+    case TileId::d128_causal: return f(D128Causal{});
+    case TileId::d128_causal_overlapped: return f(D128CausalOverlapped{});
+    case TileId::d128_causal_full: return f(D128CausalFull{});
+    case TileId::d256_plain: return f(D256Plain{});
+    case TileId::d256_plain_turns: return f(D256PlainTurns{});
+    case TileId::d256_plain_cluster: return f(D256PlainCluster{});
+    case TileId::d256_causal: return f(D256Causal{});
+    default: return f(D256CausalOverlapped{});
+  }
+}
+
+inline constexpr auto all_tiles = [] {
+  std::array<TileId, size_t(TileId::d256_causal_overlapped) + 1> all{};
+  for (size_t i = 0; i < all.size(); ++i) all[i] = TileId(i);
+  return all;
+}();
+
+}  // namespace warpfold::kernels::attention

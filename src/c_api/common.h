@@ -1,0 +1,52 @@
+// What the parts of the C interface share: errors as codes with a message, element types.
+#pragma once
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+
+#include "warpfold/core/dtype.h"
+#include "warpfold/core/error.h"
+#include "warpfold/warpfold.h"
+
+namespace warpfold::c_api {
+
+inline wf_status report(const Status& status, char* message, size_t message_bytes) {
+  const std::string text = status ? "" : status.error().message;
+  if (message != nullptr && message_bytes > 0) {
+    const size_t length = std::min(text.size(), message_bytes - 1);
+    std::memcpy(message, text.data(), length);
+    message[length] = 0;
+  }
+  if (status) return WF_OK;
+  switch (status.error().code) {
+    case ErrorCode::kInvalidArgument:
+      return WF_INVALID_ARGUMENT;
+    case ErrorCode::kUnsupported:
+      return WF_UNSUPPORTED;
+    default:
+      return WF_FAILED;
+  }
+}
+
+inline Result<DType> type_of(wf_type type, const char* name) {
+  switch (type) {
+    case WF_BF16:
+      return DType::kBF16;
+    case WF_F16:
+      return DType::kF16;
+    case WF_I8:
+      return DType::kI8;
+    case WF_I32:
+      return DType::kI32;
+    case WF_F32:
+      return DType::kF32;
+    case WF_F8_E4M3:
+      return DType::kF8E4M3;
+    case WF_F8_E5M2:
+      return DType::kF8E5M2;
+  }
+  return fail(ErrorCode::kInvalidArgument, std::string(name) + " " + std::to_string(int(type)) + " is no wf_type");
+}
+
+}  // namespace warpfold::c_api

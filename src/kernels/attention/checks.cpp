@@ -1,0 +1,137 @@
+// What a problem must fulfil. No CUDA here: the answers are the same on every machine.
+#include <fmt/format.h>
+
+#include <cmath>
+#include <utility>
+
+#include "plan.h"
+
+namespace warpfold::kernels::attention {
+namespace {
+
+__extension__ typedef __int128 Wide;  // for products of sizes and strides
+
+// TMA coordinates are 32-bit, and a tile may stick out of its sequence.
+constexpr int64_t largest_size = (int64_t{1} << 31) - 1024;
+constexpr int64_t counter_bytes = 4;
+
+auto invalid(std::string text) { return fail(ErrorCode::kInvalidArgument, "attention: " + std::move(text)); }
+auto unsupported(std::string text) { return fail(ErrorCode::kUnsupported, "attention: " + std::move(text)); }
+
+Status check_size(const char* name, int64_t size, int64_t least) {
+  if (size < least) return invalid(fmt::format("{} = {} is below {}", name, size, least));
+  if (size > largest_size) return unsupported(fmt::format("{} = {} is above {}", name, size, largest_size));
+  return {};
+}
+
+Status check_head_dim(const char* name, int64_t dim) {
+  if (dim < 8 || dim > 256 || dim % 8 != 0)
+    return unsupported(fmt::format("{} = {}; multiples of 8 from 8 to 256 are supported", name, dim));
+  return {};
+}
+
+struct Extents {
+  int64_t batches, rows, heads, dim, element;  // element: bytes
+};
+
+// `multiple` bytes: of the address and of all strides that are used.
+Status check_tensor(char name, const Tensor& t, const Extents& e, int64_t multiple, const char* why, bool packed) {
+  if (t.data == nullptr) return invalid(fmt::format("{} is null", name));
+  if (const auto address = reinterpret_cast<uintptr_t>(t.data); address % uintptr_t(multiple) != 0)
+    return unsupported(fmt::format("{} starts {} bytes after a multiple of {}; {}", name, address % uintptr_t(multiple),
+                                   multiple, why));
+  const auto stride = [&](const char* what, int64_t s) -> Status {
+    if (s < 0) return unsupported(fmt::format("{} has a {} stride of {} elements", name, what, s));
+    if (s >= (int64_t{1} << 40) / e.element)
+      return unsupported(fmt::format("{} has a {} stride of {} elements; TMA needs less than 2^40 bytes", name, what, s));
+    if (s * e.element % multiple != 0)
+      return unsupported(fmt::format("{} has a {} stride of {} elements = {} bytes; {}", name, what, s, s * e.element, why));
+    return {};
+  };
+  Wide last = e.dim - 1;
+  const auto add = [&](const char* what, int64_t size, int64_t s) -> Status {
+    if (size <= 1) return {};
+    WF_CHECK(stride(what, s));
+    last += Wide{size - 1} * s;
+    return {};
+  };
+  if (packed) {
+    WF_CHECK(stride("row", t.row_stride));  // the number of rows is not known here
+  } else {
+    WF_CHECK(add("row", e.rows, t.row_stride));
+    WF_CHECK(add("batch", e.batches, t.batch_stride));
+  }
+  WF_CHECK(add("head", e.heads, t.head_stride));
+  const Wide bytes = (last + 1) * e.element;
+  if (bytes > (Wide{1} << 62) || bytes > ~reinterpret_cast<uintptr_t>(t.data))
+    return invalid(fmt::format("{} reaches beyond the address space", name));
+  return {};
+}
+
+Status check_lengths(const char* name, const Lengths& l) {
+  for (const int32_t* p : {l.starts, l.used})
+    if (reinterpret_cast<uintptr_t>(p) % 4 != 0)
+      return invalid(fmt::format("the lengths of {} start {} bytes after a multiple of 4", name,
+                                 reinterpret_cast<uintptr_t>(p) % 4));
+  return {};
+}
+
+}  // namespace
+
+bool is_empty(const Problem& p) { return p.batches == 0 || p.heads == 0 || p.seqlen_q == 0; }
+
+Status check_workspace(const Problem& p) {
+  if (p.workspace == nullptr) return {};
+  if (p.workspace_bytes < counter_bytes)
+    return invalid(fmt::format("the workspace has {} bytes, {} are needed", p.workspace_bytes, counter_bytes));
+  if (reinterpret_cast<uintptr_t>(p.workspace) % 128 != 0)
+    return invalid("the workspace does not start on a multiple of 128 bytes");
+  return {};
+}
+
+Result<int64_t> workspace_bytes(const Problem& p) {
+  WF_CHECK(can_run(p));
+  return is_empty(p) ? 0 : counter_bytes;
+}
+
+Status can_run(const Problem& p) {
+  WF_CHECK(check_size("batches", p.batches, 0));
+  WF_CHECK(check_size("heads", p.heads, 0));
+  WF_CHECK(check_size("kv_heads", p.kv_heads, p.heads == 0 ? 0 : 1));
+  WF_CHECK(check_size("seqlen_q", p.seqlen_q, 0));
+  WF_CHECK(check_size("seqlen_k", p.seqlen_k, 0));
+  if (p.heads != 0 && p.heads % p.kv_heads != 0)
+    return invalid(fmt::format("heads = {} is no multiple of kv_heads = {}", p.heads, p.kv_heads));
+  if (p.type != DType::kBF16 && p.type != DType::kF16)
+    return unsupported(fmt::format("Q, K and V of type {}; BF16 and F16 are supported", info(p.type).name));
+  if (p.output_type != p.type && p.output_type != DType::kF32)
+    return unsupported(fmt::format("O of type {} for inputs of type {}; that type and F32 are supported",
+                                   info(p.output_type).name, info(p.type).name));
+  WF_CHECK(check_head_dim("head_dim", p.head_dim));
+  WF_CHECK(check_head_dim("v_head_dim", p.v_head_dim));
+  if (!std::isfinite(p.scale) || p.scale <= 0)
+    return unsupported(fmt::format("scale = {}; it must be finite and above 0", p.scale));
+  if (is_empty(p)) return {};
+  WF_CHECK(check_lengths("Q", p.q_lengths));
+  WF_CHECK(check_lengths("K", p.k_lengths));
+  constexpr const char* tma = "TMA needs a multiple of 16 bytes";
+  WF_CHECK(check_tensor('Q', p.q, {p.batches, p.seqlen_q, p.heads, p.head_dim, 2}, 16, tma, p.q_lengths.starts != nullptr));
+  if (p.seqlen_k > 0) {
+    const bool packed = p.k_lengths.starts != nullptr;
+    WF_CHECK(check_tensor('K', p.k, {p.batches, p.seqlen_k, p.kv_heads, p.head_dim, 2}, 16, tma, packed));
+    WF_CHECK(check_tensor('V', p.v, {p.batches, p.seqlen_k, p.kv_heads, p.v_head_dim, 2}, 16, tma, packed));
+  }
+  const bool f32 = p.output_type == DType::kF32;
+  WF_CHECK(check_tensor('O', p.o, {p.batches, p.seqlen_q, p.heads, p.v_head_dim, f32 ? 4 : 2}, f32 ? 8 : 16,
+                        f32 ? "it is stored 8 bytes at a time" : "it is stored 16 bytes at a time",
+                        p.q_lengths.starts != nullptr));
+  if (reinterpret_cast<uintptr_t>(p.lse) % 4 != 0)
+    return invalid(fmt::format("lse starts {} bytes after a multiple of 4", reinterpret_cast<uintptr_t>(p.lse) % 4));
+  WF_CHECK(check_workspace(p));
+  const Wide tiles = Wide{(p.seqlen_q + 63) / 64} * p.heads * p.batches;
+  if (tiles > (int64_t{1} << 30))
+    return unsupported(fmt::format("{} sequences of {} rows and {} heads have too many tiles", p.batches, p.seqlen_q, p.heads));
+  return {};
+}
+
+}  // namespace warpfold::kernels::attention

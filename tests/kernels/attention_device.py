@@ -1,0 +1,186 @@
+#!/usr/bin/env python3
+"""Checks attention on a Hopper GPU. Usage: attention_device.py libwarpfold.so [--few]; exit status 77 without PyTorch or GPU.
+
+Against float64. Error bound, with u the relative error of rounding to the input type (2^-8 bf16, 2^-11 fp16): P is rounded
+to it, sums and products are in fp32, O is rounded once to its own type:
+  |O - want| <= (u + e) sum_j P_j |V_j| + u_out |O|,   |LSE - want| <= e + 2^-22 |want|
+where e = 2^-17 + seqlen_k 2^-24 covers fp32 (and 7.6e-5 more where exponentials are polynomials). fp16 rounds what is
+below 2^-14 to multiples of 2^-24: 2^-25 more for O, and 2^-25 sum_j |V_j| for P.
+Memory between rows, heads and sequences and past their ends holds NaN; around O and LSE nothing may be written.
+"""
+import itertools
+import math
+import pathlib
+import random
+import sys
+
+try:
+    import torch
+except ImportError:
+    sys.exit(77)
+if not torch.cuda.is_available() or torch.cuda.get_device_capability()[0] != 9:
+    sys.exit(77)
+sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "bench/kernels"))
+from attention_c import Attention  # noqa: E402
+
+BF16, F16, F32 = torch.bfloat16, torch.float16, torch.float32
+U = {BF16: 2.0**-8, F16: 2.0**-11, F32: 2.0**-24}
+NAN = float("nan")
+
+
+def padded(rng, batches, rows, heads, dim, dtype):
+    """A (batches, rows, heads, dim) view inside NaN, with odd strides, and the whole of it."""
+    extra = rng.choice([0, 8])
+    whole = torch.full((batches, rows + 2 + rng.choice([0, 3]), heads + rng.choice([0, 1]), dim + extra), NAN, device="cuda", dtype=dtype)
+    return whole, whole[:, 1:1 + rows, :heads, :dim]
+
+
+def reference(q, k, v, causal, scale):
+    """O, sum_j P_j |V_j|, sum_j |V_j| and LSE of one sequence (rows, heads, dim) in float64."""
+    ratio = q.shape[1] // k.shape[1]
+    q, k, v = (x.double().transpose(0, 1) for x in (q, k, v))
+    k, v = (x.repeat_interleave(ratio, 0) for x in (k, v))
+    s = q @ k.transpose(1, 2) * scale
+    if causal:
+        hidden = torch.ones(s.shape[1:], device="cuda", dtype=torch.bool).triu(1 + s.shape[2] - s.shape[1])
+        s.masked_fill_(hidden, -math.inf)
+    lse = s.logsumexp(-1) if s.shape[2] else torch.full(s.shape[:2], -math.inf, device="cuda", dtype=torch.double)
+    p = torch.nan_to_num(torch.exp(s - lse[..., None]))
+    return (p @ v).transpose(0, 1), (p @ v.abs()).transpose(0, 1), (s.isfinite().double() @ v.abs()).transpose(0, 1), lse
+
+
+def check(lib, rng, tile, dtype, batches, heads, kv_heads, sq, sk, d, dv, causal, out=None, q_lengths=None, k_lengths=None,
+          packed=False, lse_wanted=True, spread=1.0, workspace=True):
+    case = dict(tile=lib.tiles[tile] if tile >= 0 else "auto", dtype=dtype, out=out, batches=batches, heads=(heads, kv_heads),
+                seqlen=(sq, sk), dims=(d, dv), causal=causal, q_lengths=q_lengths, k_lengths=k_lengths, packed=packed)
+    out = out or dtype
+    ql, kl = q_lengths or [sq] * batches, k_lengths or [sk] * batches
+    qp, kp = packed and q_lengths is not None, packed and k_lengths is not None
+    starts = lambda lengths: list(itertools.accumulate(lengths, initial=0))  # noqa: E731
+    qs, ks = starts(ql), starts(kl)
+    _, q = padded(rng, 1 if qp else batches, qs[-1] if qp else sq, heads, d, dtype)
+    _, k = padded(rng, 1 if kp else batches, ks[-1] if kp else sk, kv_heads, d, dtype)
+    _, v = padded(rng, 1 if kp else batches, ks[-1] if kp else sk, kv_heads, dv, dtype)
+    whole, o = padded(rng, 1 if qp else batches, qs[-1] if qp else sq, heads, dv, out)
+    lse_whole = torch.full((o.shape[0], heads, o.shape[1] + 5), NAN, device="cuda")
+    lse = lse_whole[:, :, 2:2 + o.shape[1]]
+
+    def rows(x, b, lengths, firsts, is_packed):
+        return x[0, firsts[b]:firsts[b] + lengths[b]] if is_packed else x[b, :lengths[b]]
+
+    for b in range(batches):
+        for x, lengths, firsts, is_packed, size in ((q, ql, qs, qp, spread), (k, kl, ks, kp, 1), (v, kl, ks, kp, 1)):
+            part = rows(x, b, lengths, firsts, is_packed)
+            part.copy_(torch.randn(part.shape, device="cuda") * size)
+    t = lambda x: torch.tensor(x, device="cuda", dtype=torch.int32)  # noqa: E731
+    lengths = {}
+    if q_lengths is not None:
+        lengths["q_starts" if packed else "q_used"] = t(qs if packed else ql)
+    if k_lengths is not None:
+        lengths["k_starts" if packed else "k_used"] = t(ks if packed else kl)
+    scale = 1 / math.sqrt(d)
+    first = (lambda x, is_packed: x[0] if is_packed else x)  # noqa: E731
+    problem = lib.problem(first(q, qp), first(k, kp), first(v, kp), first(o, qp), first(lse, qp) if lse_wanted else None, causal, scale,
+                          longest_q=sq, longest_k=sk, workspace=workspace, **lengths)
+    if not lib.run(problem, tile):
+        return 0
+    again = o.clone()
+    lib.run(problem, tile)
+    assert torch.equal(again.nan_to_num(7), o.nan_to_num(7)), (case, "another result in the second run")
+    e = 2.0**-17 + sk * 2.0**-24 + (7.6e-5 if tile < 0 or "polynomial" in lib.tiles[tile] else 0)
+    for b in range(batches):
+        want, size, values, want_lse = reference(rows(q, b, ql, qs, qp), rows(k, b, kl, ks, kp), rows(v, b, kl, ks, kp), causal, scale)
+        got = rows(o, b, ql, qs, qp)
+        bound = (U[dtype] + e) * size + U[out] * got.double().abs() + 2.0**-25 * (1 + (values if dtype == F16 else 0))
+        wrong = ~((got.double() - want).abs() <= bound)
+        assert not bool(wrong.any()), (case, b, int(wrong.sum()), "wrong elements of O, first", wrong.nonzero()[0].tolist(),
+                                       "by", float(torch.nan_to_num((got.double() - want).abs(), math.inf).max()))
+        if lse_wanted:
+            got_lse = rows(lse.transpose(1, 2), b, ql, qs, qp).transpose(0, 1).double()
+            wrong = ~((got_lse == want_lse) | ((got_lse - want_lse).abs() <= e + want_lse.abs() * 2.0**-22))
+            assert not bool(wrong.any()), (case, b, int(wrong.sum()), "wrong LSE, first", wrong.nonzero()[0].tolist())
+        rows(o, b, ql, qs, qp).fill_(NAN)
+        rows(lse.transpose(1, 2), b, ql, qs, qp).fill_(NAN)
+    assert bool(whole.isnan().all()), (case, "wrote beside O")
+    assert bool(lse_whole.isnan().all()), (case, "wrote beside LSE")
+    return 1
+
+
+def edges(tile):
+    return sorted({1, 2, 15, 16, 17, 63, 64, 65, 127, 128, 129, tile - 1, tile, tile + 1, 2 * tile - 1, 2 * tile, 2 * tile + 1, 2 * tile + 33})
+
+
+def check_graph(lib):
+    """Replays of a captured launch are bit-equal; two streams with a workspace each do not disturb each other."""
+    q, k, v = (torch.randn(4, 1024, 8, 128, device="cuda", dtype=BF16) for _ in range(3))
+    o = torch.empty_like(q)
+    problem = lib.problem(q, k, v, o, causal=True)
+    lib.run(problem)
+    want = o.clone()
+    side, graph = torch.cuda.Stream(), torch.cuda.CUDAGraph()
+    torch.cuda.synchronize()
+    with torch.cuda.graph(graph, stream=side):
+        for _ in range(5):
+            lib.run(problem)
+    for _ in range(20):
+        o.fill_(NAN)
+        graph.replay()
+        assert torch.equal(o, want)
+    streams, outs, problems, spaces = [], [], [], []
+    for _ in range(2):
+        streams.append(torch.cuda.Stream())
+        outs.append(torch.empty_like(o))
+        spaces.append(torch.zeros_like(lib.workspace))
+        problems.append(lib.problem(q, k, v, outs[-1], causal=True))
+        problems[-1].workspace = spaces[-1].data_ptr()
+    torch.cuda.synchronize()
+    for _ in range(100):
+        for s, p in zip(streams, problems):
+            with torch.cuda.stream(s):
+                lib.run(p)
+    torch.cuda.synchronize()
+    assert all(torch.equal(x, want) for x in outs), "two streams at once"
+
+
+def main():
+    lib = Attention(sys.argv[1])
+    few = "--few" in sys.argv  # for slow checkers
+    rng = random.Random(1)
+    torch.manual_seed(1)
+    count = 0
+    for tile, name in enumerate(lib.tiles):
+        d = int(name.split("_")[0][1:])
+        causal = "causal" in name
+        sizes = edges(80 if d == 256 else 176 if "wide" in name else 192 if "two" in name else 128)
+        for sq in sizes[::3] if few else sizes:
+            for sk in [0] + (sizes[::3] if few else sizes):
+                ratio = rng.choice([1, 1, 2, 3, 8])
+                kv_heads = rng.choice([1, 2])
+                count += check(lib, rng, tile, rng.choice([BF16, F16]), rng.choice([1, 1, 2, 3]), ratio * kv_heads, kv_heads, sq, sk, d, d,
+                               causal, out=rng.choice([None, None, F32]), lse_wanted=rng.random() < 0.8,
+                               spread=rng.choice([1, 1, 10, 1e-3]), workspace=rng.random() < 0.8)
+        print(f"{name}: {count} cases right so far", flush=True)
+    for causal in (False, True):
+        for d, dv in [(64, 64), (128, 128), (256, 256), (8, 8), (40, 64), (72, 80), (96, 96), (112, 48), (192, 128), (192, 192), (248, 136)]:
+            for packed in (False, True):
+                for _ in range(1 if few else 4):
+                    batches, ratio, kv_heads = rng.choice([1, 3, 7]), rng.choice([1, 2, 5]), rng.choice([1, 2])
+                    lengths = lambda: [rng.choice([0, 1, 17, 64, 100, 128, 200, 333, 500]) for _ in range(batches)]  # noqa: E731
+                    ql, kl = lengths(), lengths()
+                    if rng.random() < 0.3:
+                        kl = ql
+                    only = rng.random()
+                    count += check(lib, rng, -1, rng.choice([BF16, F16]), batches, ratio * kv_heads, kv_heads, max(ql) + rng.choice([0, 7]) + (max(ql) == 0),
+                                   max(kl) + rng.choice([0, 7]), d, dv, causal, q_lengths=None if only < 0.15 else ql, k_lengths=None if only > 0.85 else kl,
+                                   packed=packed and 0.15 <= only <= 0.85)
+    print(f"{count} cases right with lengths and other head dims", flush=True)
+    for d in () if few else (64, 128, 256):
+        for causal in (False, True):
+            for sq, sk in ((2048, 2048), (1000, 4100), (4100, 1000)):
+                count += check(lib, rng, -1, BF16, 2, 4, 2, sq, sk, d, d, causal)
+    check_graph(lib)
+    torch.cuda.synchronize()
+    print(f"{count} cases right, graphs and two streams too")
+
+
+main()
