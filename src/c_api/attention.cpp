@@ -1,4 +1,3 @@
-#include <cstring>
 #include <optional>
 #include <string>
 
@@ -12,18 +11,14 @@ namespace {
 using warpfold::ErrorCode;
 using warpfold::Result;
 using warpfold::Status;
+using warpfold::c_api::copy_of;
 using warpfold::c_api::report;
 using warpfold::c_api::type_of;
 
 auto invalid(std::string text) { return warpfold::fail(ErrorCode::kInvalidArgument, "attention: " + std::move(text)); }
 
 Result<attention::Problem> problem_of(const wf_attention_problem* given) {
-  if (given == nullptr) return invalid("the problem is null");
-  if (given->struct_bytes < sizeof(size_t) || given->struct_bytes > sizeof(wf_attention_problem))
-    return invalid("struct_bytes is " + std::to_string(given->struct_bytes) + "; this library knows up to " +
-                   std::to_string(sizeof(wf_attention_problem)) + " bytes");
-  wf_attention_problem p{};
-  std::memcpy(&p, given, given->struct_bytes);
+  WF_TRY(const wf_attention_problem p, copy_of(given, "attention"));
   attention::Problem out;
   WF_TRY(out.type, type_of(p.type, "attention: type"));
   WF_TRY(out.output_type, type_of(p.output_type, "attention: output_type"));

@@ -29,6 +29,21 @@ inline wf_status report(const Status& status, char* message, size_t message_byte
   }
 }
 
+// A caller's structure, whose members past struct_bytes, that an older header did not have, are 0.
+template <class Struct>
+Result<Struct> copy_of(const Struct* given, const char* who) {
+  const auto invalid = [&](const std::string& text) {
+    return fail(ErrorCode::kInvalidArgument, std::string(who) + ": " + text);
+  };
+  if (given == nullptr) return invalid("the problem is null");
+  if (given->struct_bytes < sizeof(size_t) || given->struct_bytes > sizeof(Struct))
+    return invalid("struct_bytes is " + std::to_string(given->struct_bytes) + "; this library knows up to " +
+                   std::to_string(sizeof(Struct)) + " bytes");
+  Struct copy{};
+  std::memcpy(&copy, given, given->struct_bytes);
+  return copy;
+}
+
 inline Result<DType> type_of(wf_type type, const char* name) {
   switch (type) {
     case WF_BF16:

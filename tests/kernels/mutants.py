@@ -12,6 +12,7 @@ from planted_bugs import check, compile_and_run, parser
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 GEMM = "warpfold/kernels/gemm/"
+PIPELINE = "warpfold/kernels/pipeline.h"
 
 # (what is wrong, file, text, replacement)
 MUTANTS = [
@@ -23,28 +24,28 @@ MUTANTS = [
      "stages.full(ring.stage), ring.parity ^ 1)"),
     ("expected bytes forget B", GEMM + "launch.h", " + b_rows * Config::cluster * B::columns * B::span;", ";"),
     ("stage released while its products run", GEMM + "kernel.h",
-     "if (previous >= 0) release<Config>(stages.empty(previous));\n    previous",
-     "release<Config>(stages.empty(ring.stage));\n    previous"),
+     "if (previous >= 0) release<Config::cluster>(stages.empty(previous));\n    previous",
+     "release<Config::cluster>(stages.empty(ring.stage));\n    previous"),
     ("wait allows one group too many", GEMM + "kernel.h", "wgmma_wait<1>", "wgmma_wait<2>"),
     ("accumulators used before the last wait", GEMM + "kernel.h", "hopper::wgmma_wait<0>();", ""),
     ("accumulators scaled before the last wait", GEMM + "kernel.h", "pass_turn<Config>(warpgroup);\n  hopper::wgmma_wait<0>();",
      "pass_turn<Config>(warpgroup);\n  for (auto& block : sums) for (auto& x : block) x *= 2;\n  hopper::wgmma_wait<0>();\n"
      "  for (auto& block : sums) for (auto& x : block) x /= 2;"),
     ("last stage of a tile never released", GEMM + "kernel.h",
-     "keep<Config>(sums);\n  if (previous >= 0) release<Config>(stages.empty(previous));", "keep<Config>(sums);"),
+     "keep<Config>(sums);\n  if (previous >= 0) release<Config::cluster>(stages.empty(previous));", "keep<Config>(sums);"),
     ("ring parity never flips", "warpfold/kernels/pipeline.h", "parity ^= 1;", ""),
     ("skipped stages do not flip the parity", "warpfold/kernels/pipeline.h", "parity ^= uint32_t(stage / kStages) & 1;", ""),
     ("empty barrier expects one warp too many", GEMM + "config.h", "empty_arrivals = 4 * owners * cluster",
      "empty_arrivals = 4 * owners * cluster + 1"),
     ("empty barrier expects the warps of one block", GEMM + "config.h", "empty_arrivals = 4 * owners * cluster",
      "empty_arrivals = 4 * owners"),
-    ("no barrier after the initialisation", GEMM + "kernel.h", "    hopper::block_sync();\n", ""),
-    ("only the block waits for the initialisation", GEMM + "kernel.h",
-     "    hopper::cluster_arrive<hopper::Order::relaxed>();\n    hopper::cluster_wait();\n  }\n\n  // What",
-     "    hopper::block_sync();\n  }\n\n  // What"),
+    ("no barrier after the initialisation", PIPELINE, "    hopper::block_sync();\n", ""),
+    ("only the block waits for the initialisation", PIPELINE,
+     "    hopper::cluster_arrive<hopper::Order::relaxed>();\n    hopper::cluster_wait();\n  }\n}\n\n// Until",
+     "    hopper::block_sync();\n  }\n}\n\n// Until"),
     ("initialisation not published", GEMM + "kernel.h", "hopper::fence_mbarrier_init();", ""),
     ("block leaves its cluster early", GEMM + "kernel.h",
-     "if constexpr (Config::cluster > 1) {\n    hopper::cluster_arrive<hopper::Order::relaxed>();\n    hopper::cluster_wait();\n  }", ""),
+     "leave_cluster<Config::cluster>();", ""),
     ("no wgmma_fence", GEMM + "kernel.h", "hopper::wgmma_fence();", ""),
     ("no proxy fence before the store", GEMM + "epilogue.h", "hopper::fence_async_shared();", ""),
     ("store before the warpgroup has written", GEMM + "epilogue.h",
@@ -108,7 +109,7 @@ MUTANTS = [
     ("promoted products accumulate", GEMM + "kernel.h", "first_row, false);", "first_row, true);"),
     ("promoted products read before the wait", GEMM + "kernel.h", "      begin(0);\n      hopper::wgmma_wait<0>();", "      begin(0);"),
     ("promoted stage released before its products", GEMM + "kernel.h", "hopper::mbarrier_wait(stages.full(ring.stage), ring.parity);\n    multiply_stage<Config>(products",
-     "hopper::mbarrier_wait(stages.full(ring.stage), ring.parity);\n    release<Config>(stages.empty(ring.stage));\n    multiply_stage<Config>(products"),
+     "hopper::mbarrier_wait(stages.full(ring.stage), ring.parity);\n    release<Config::cluster>(stages.empty(ring.stage));\n    multiply_stage<Config>(products"),
     ("flag raised before the slot is written", GEMM + "partial.h", "    hopper::named_sync(named_barrier, 128);\n    if (leader()) hopper::store_release",
      "    if (leader()) hopper::store_release"),
     ("flag raised without release", GEMM + "partial.h", "hopper::store_release(flag(hopper::block_id()), 1)", "hopper::store_global(flag(hopper::block_id()), 1)"),
@@ -128,7 +129,7 @@ MUTANTS = [
     ("the stride of a single row is taken", GEMM + "launch.h", "rows == 1 ? (width + unit - 1) / unit * unit : o.stride", "o.stride"),
     ("ReLU of the negated", GEMM + "activation.h", "return y < 0 ? 0 : y;", "return y < 0 ? y : 0;"),
     ("GELU without its cube", GEMM + "activation.h", "0.044715f", "0.04f"),
-    ("arrival at the own block only", GEMM + "kernel.h", "mbarrier_arrive_remote(empty, hopper::lane_id())",
+    ("arrival at the own block only", PIPELINE, "mbarrier_arrive_remote(empty, hopper::lane_id())",
      "mbarrier_arrive_remote(empty, hopper::cluster_rank())"),
 ]
 

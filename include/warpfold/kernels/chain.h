@@ -7,6 +7,7 @@
 // why.
 #pragma once
 
+#include <algorithm>
 #include <string_view>
 
 #include "warpfold/hopper/tile_shape.h"
@@ -67,6 +68,24 @@ struct Chain {
   int registers_of_block = 0, blocks_per_multiprocessor = 0;
   Check broken = Check::none;
   layout::Text why = {};  // one sentence; empty: everything holds
+
+  // Notes the sentence of a check, empty if it holds; the first that does not is kept. Does everything hold so far?
+  constexpr bool holds(Check check, const layout::Text& sentence) {
+    if (broken == Check::none && sentence.length > 0) {
+      broken = check;
+      why = sentence;
+    }
+    return broken == Check::none;
+  }
+};
+
+// Blocks that fit a multiprocessor, by each of its resources. The launch takes the same number of registers for every
+// thread; setmaxnreg then moves them.
+struct Occupancy {
+  int by_shared, by_threads, by_registers;
+  constexpr Occupancy(int shared_bytes, int threads, int registers_of_block)
+      : by_shared(228 * 1024 / (shared_bytes + 1024)), by_threads(2048 / threads), by_registers(65536 / registers_of_block) {}
+  constexpr int blocks() const { return std::min({by_shared, by_threads, by_registers}); }
 };
 
 // ---- The checks. Each gives a sentence, empty when it holds.

@@ -31,5 +31,35 @@ struct BarrierArray {
   WF_ATOM hopper::Barrier operator[](int i) const { return {address + uint32_t(i) * 8}; }
 };
 
+// One arrival of this warp at the barrier in each of the cluster's blocks, all of which write into the stage.
+template <int kBlocks>
+WF_ATOM void release(hopper::Barrier empty) {
+  if constexpr (kBlocks == 1) {
+    if (hopper::lane_id() == 0) hopper::mbarrier_arrive(empty);
+  } else {
+    if (hopper::lane_id() < kBlocks) hopper::mbarrier_arrive_remote(empty, hopper::lane_id());
+  }
+}
+
+// The barriers that a thread has initialised are there for all blocks of the cluster.
+template <int kBlocks>
+WF_ATOM void barriers_ready() {
+  if constexpr (kBlocks == 1) {
+    hopper::block_sync();
+  } else {
+    hopper::cluster_arrive<hopper::Order::relaxed>();
+    hopper::cluster_wait();
+  }
+}
+
+// Until here the other blocks of the cluster write into this block's memory and arrive at its barriers.
+template <int kBlocks>
+WF_ATOM void leave_cluster() {
+  if constexpr (kBlocks > 1) {
+    hopper::cluster_arrive<hopper::Order::relaxed>();
+    hopper::cluster_wait();
+  }
+}
+
 }  // namespace WF_TARGET
 }  // namespace warpfold::kernels

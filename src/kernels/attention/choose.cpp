@@ -23,7 +23,7 @@ constexpr Row table[] = {
 template <class Tile>
 bool serves(const Problem& p) {
   return Tile::mask == p.mask && p.head_dim <= Tile::head_dim && p.v_head_dim <= Tile::v_head_dim &&
-         Tile::cluster == 1;  // pairs of blocks are right under the emulator and wrong on the chip: not offered before that is found
+         Tile::cluster == 1;  // pairs of blocks are wrong on the chip: docs/notes/2026-12-02-attention-first.md
 }
 
 }  // namespace
@@ -31,7 +31,7 @@ bool serves(const Problem& p) {
 Result<TileId> choose(const Problem& p, std::optional<TileId> tile) {
   if (tile) {
     if (!with_tile(*tile, [&]<class Tile>(Tile) { return serves<Tile>(p); }))
-      return fail(ErrorCode::kUnsupported, fmt::format("attention: the tile {} is for other head dims, another mask or equal lengths",
+      return fail(ErrorCode::kUnsupported, fmt::format("attention: the tile {} is for other head dims or another mask, or is not offered",
                                                        with_tile(*tile, [](auto t) { return t.name; })));
     return *tile;
   }

@@ -1,5 +1,6 @@
 // Runs attention on the current device.
 #include "instances.h"
+#include "kernels/device.h"
 
 namespace warpfold::kernels::attention {
 namespace {
@@ -15,27 +16,13 @@ const std::vector<Instance>& all_instances() {
   return all;
 }
 
-// The multiprocessors of the current device, if it is a Hopper GPU.
-Result<int> multiprocessors() {
-  int device = 0, major = 0, minor = 0, count = 0;
-  WF_CHECK(hopper::ptx::status(cudaGetDevice(&device), "attention: no current device"));
-  WF_CHECK(hopper::ptx::status(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device), "attention"));
-  WF_CHECK(hopper::ptx::status(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device), "attention"));
-  WF_CHECK(hopper::ptx::status(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device), "attention"));
-  if (major != 9)
-    return fail(ErrorCode::kUnsupported,
-                "attention: device " + std::to_string(device) + " has compute capability " + std::to_string(major) + "." +
-                    std::to_string(minor) + "; the kernels need 9.0 (H100, H200)");
-  return count;
-}
-
 }  // namespace
 
 Status run(const Problem& p, void* stream, std::optional<TileId> tile) {
   WF_CHECK(can_run(p));
   if (is_empty(p)) return {};
   WF_TRY(const TileId chosen, choose(p, tile));
-  WF_TRY(const int count, multiprocessors());
+  WF_TRY(const int count, multiprocessors("attention"));
   for (const Instance& i : all_instances())
     if (i.tile == chosen && i.type == p.type) return i.launch(p, blocks_of(p, chosen, count), stream);
   return fail(ErrorCode::kUnsupported, "attention: the tile is not compiled for this type");

@@ -59,11 +59,11 @@ double cycles_of(const Problem& p, const Grid& g, int multiprocessors) {
   const double products = double(Tile::tile_m) * Tile::tile_n * tile_k / rate;
   const double rows_m = std::min<double>(Tile::tile_m, Tile::swapped ? double(rows_of_b(p)) : double(p.m));
   const double rows_n = std::min<double>(Tile::tile_n, Tile::swapped ? double(p.m) : double(rows_of_b(p))) / Tile::cluster;
-  double from_l2 = (rows_m + rows_n) * 128 / l2_bytes_shared;
   // Where there is one row of tiles, or blocks are at different steps, no two of them read the same weights.
   const double own = l2_bytes_of_pair / (g.blocks > multiprocessors / 2 ? 2 : 1);
-  if (Tile::swapped) from_l2 = rows_m * 128 / own;
-  if (!Tile::swapped && p.m <= Tile::tile_m) from_l2 = rows_n * 128 / own + rows_m * 128 / (2 * l2_bytes_shared);
+  const double from_l2 = Tile::swapped         ? rows_m * 128 / own
+                         : p.m <= Tile::tile_m ? rows_n * 128 / own + rows_m * 128 / (2 * l2_bytes_shared)
+                                               : (rows_m + rows_n) * 128 / l2_bytes_shared;
   // What is read from memory once, spread over all steps of all blocks.
   const double matrices = (double(p.m) * (p.a.batch_stride != 0 ? double(p.batches) : 1) +
                            double(rows_of_b(p)) * (p.b.batch_stride != 0 ? double(p.batches) : 1)) *

@@ -1,5 +1,6 @@
 // Runs a planned product on the current device.
 #include "instances.h"
+#include "kernels/device.h"
 #include "normalise.h"
 
 namespace warpfold::kernels::gemm {
@@ -20,20 +21,6 @@ const std::vector<Instance>& all_instances() {
   return all;
 }
 
-// The multiprocessors of the current device, if it is a Hopper GPU.
-Result<int> multiprocessors() {
-  int device = 0, major = 0, minor = 0, count = 0;
-  WF_CHECK(hopper::ptx::status(cudaGetDevice(&device), "gemm: no current device"));
-  WF_CHECK(hopper::ptx::status(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device), "gemm"));
-  WF_CHECK(hopper::ptx::status(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device), "gemm"));
-  WF_CHECK(hopper::ptx::status(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device), "gemm"));
-  if (major != 9)
-    return fail(ErrorCode::kUnsupported,
-                "gemm: device " + std::to_string(device) + " has compute capability " + std::to_string(major) + "." +
-                    std::to_string(minor) + "; the kernels need 9.0 (H100, H200)");
-  return count;
-}
-
 // A normalised problem with a plan that check_plan accepts.
 Status launch_planned(const Problem& p, const Plan& chosen, void* stream) {
   const Kind kind = kind_of(p);
@@ -48,14 +35,14 @@ Status run(const Problem& problem, const Plan& chosen, void* stream) {
   WF_CHECK(can_run(problem));
   if (is_empty(problem)) return {};
   WF_CHECK(check_plan(problem, chosen));
-  WF_CHECK(multiprocessors());
+  WF_CHECK(multiprocessors("gemm"));
   return launch_planned(normalised(problem), chosen, stream);
 }
 
 Status run(const Problem& problem, void* stream, std::optional<TileId> tile) {
   WF_CHECK(can_run(problem));
   if (is_empty(problem)) return {};
-  WF_TRY(const int count, multiprocessors());
+  WF_TRY(const int count, multiprocessors("gemm"));
   const Problem p = normalised(problem);
   WF_TRY(const Plan chosen, choose(p, count, tile, p.workspace_bytes));
   WF_CHECK(check_plan(p, chosen));

@@ -51,30 +51,21 @@ constexpr Chain chain() {
   c.producer_registers = Config::producer_registers;
   c.registers_needed = c.accumulators + 24;
   c.registers_of_block = 128 * (Config::producer_registers + Config::math_warpgroups * Config::math_registers);
-  constexpr int by_shared = 228 * 1024 / (Config::shared_bytes + 1024), by_threads = 2048 / Config::threads;
-  const int by_registers = 65536 / c.registers_of_block;
-  c.blocks_per_multiprocessor = by_shared < by_threads ? by_shared : by_threads;
-  if (by_registers < c.blocks_per_multiprocessor) c.blocks_per_multiprocessor = by_registers;
+  const Occupancy occupancy(Config::shared_bytes, Config::threads, c.registers_of_block);
+  c.blocks_per_multiprocessor = occupancy.blocks();
 
-  const auto holds = [&c](Check check, const layout::Text& why) {
-    if (c.broken == Check::none && why.length > 0) {
-      c.broken = check;
-      c.why = why;
-    }
-    return c.broken == Check::none;
-  };
   using Q = typename Config::QTile;
   using K = typename Config::KTile;
   using V = typename Config::VTile;
-  if (!holds(Check::plan, check_plan(c.plan)) || !holds(Check::tile, check_tile<Q>("Q")) ||
-      !holds(Check::tile, check_tile<K>("K")) || !holds(Check::tile, check_tile<V>("V")) ||
-      !holds(Check::operand, check_operand<Q>("Q")) || !holds(Check::operand, check_operand<K>("K")) ||
-      !holds(Check::operand, check_operand<V>("V")) || !holds(Check::boxes, check_boxes<Q>("Q", Q::rows)) ||
-      !holds(Check::boxes, check_boxes<K>("K", Config::share)) ||
-      !holds(Check::boxes, check_boxes<V>("V", Config::share)) ||
-      !holds(Check::fragments, check_accumulators(Config::tile_keys)) ||
-      !holds(Check::fragments, check_probabilities(Config::tile_keys)) ||
-      !holds(Check::fragments, check_output(Config::v_head_dim)))
+  if (!c.holds(Check::plan, check_plan(c.plan)) || !c.holds(Check::tile, check_tile<Q>("Q")) ||
+      !c.holds(Check::tile, check_tile<K>("K")) || !c.holds(Check::tile, check_tile<V>("V")) ||
+      !c.holds(Check::operand, check_operand<Q>("Q")) || !c.holds(Check::operand, check_operand<K>("K")) ||
+      !c.holds(Check::operand, check_operand<V>("V")) || !c.holds(Check::boxes, check_boxes<Q>("Q", Q::rows)) ||
+      !c.holds(Check::boxes, check_boxes<K>("K", Config::share)) ||
+      !c.holds(Check::boxes, check_boxes<V>("V", Config::share)) ||
+      !c.holds(Check::fragments, check_accumulators(Config::tile_keys)) ||
+      !c.holds(Check::fragments, check_probabilities(Config::tile_keys)) ||
+      !c.holds(Check::fragments, check_output(Config::v_head_dim)))
     return c;
 
   c.tiles.add(tile_report<Q>("Q of a warpgroup", true, Q::rows));
@@ -107,8 +98,8 @@ constexpr Chain chain() {
               << int64_t{c.math_registers};
   else if (c.blocks_per_multiprocessor < 1)
     registers << "the warpgroups ask for " << int64_t{c.registers_of_block} << " registers; a multiprocessor has 65536";
-  holds(Check::bytes, bytes);
-  holds(Check::registers, registers);
+  c.holds(Check::bytes, bytes);
+  c.holds(Check::registers, registers);
   return c;
 }
 

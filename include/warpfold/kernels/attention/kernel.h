@@ -122,16 +122,6 @@ WF_ATOM void produce_queries(const Shared<Config>& shared, const hopper::TensorM
 
 // ---- Math
 
-// One arrival of this warp at each block that writes into the stage.
-template <class Config>
-WF_ATOM void release(hopper::Barrier empty) {
-  if constexpr (Config::cluster == 1) {
-    if (hopper::lane_id() == 0) hopper::mbarrier_arrive(empty);
-  } else {
-    if (hopper::lane_id() < Config::cluster) hopper::mbarrier_arrive_remote(empty, hopper::lane_id());
-  }
-}
-
 // What a warpgroup's rows see of the tile's sequence.
 struct View {
   int key_tiles;  // that some row sees
@@ -210,7 +200,7 @@ struct MathWarpgroup {
   WF_ATOM void finish_scores(float (&scores)[kScores], uint32_t count) const {
     hopper::wgmma_wait<kPending>();
     hopper::keep_in_registers(scores);
-    release<Config>(shared.k_empty(stage(count)));
+    release<Config::cluster>(shared.k_empty(stage(count)));
   }
   template <int kFragments>
   WF_ATOM void finish_values(Sums& sums, uint32_t (&p)[kFragments][4]) {
@@ -218,7 +208,7 @@ struct MathWarpgroup {
     hopper::keep_in_registers(sums);
     WF_UNROLL
     for (int i = 0; i < kFragments; ++i) hopper::keep_in_registers(p[i]);
-    release<Config>(shared.v_empty(stage(values)));
+    release<Config::cluster>(shared.v_empty(stage(values)));
     ++values;
   }
 
@@ -278,8 +268,8 @@ struct MathWarpgroup {
       hopper::mbarrier_wait(shared.k_full(stage(values)), parity(values));
       hopper::mbarrier_wait(shared.v_full(stage(values)), parity(values));
       hopper::warp_sync();  // there is no product that would wait for all lanes
-      release<Config>(shared.k_empty(stage(values)));
-      release<Config>(shared.v_empty(stage(values)));
+      release<Config::cluster>(shared.k_empty(stage(values)));
+      release<Config::cluster>(shared.v_empty(stage(values)));
       if (i < all) skip_turn();
     }
   }
@@ -367,12 +357,7 @@ attention_kernel(WF_PARAM hopper::TensorMap map_q, WF_PARAM hopper::TensorMap ma
     }
     hopper::fence_mbarrier_init();
   }
-  if constexpr (Config::cluster == 1) {
-    hopper::block_sync();
-  } else {
-    hopper::cluster_arrive<hopper::Order::relaxed>();
-    hopper::cluster_wait();
-  }
+  barriers_ready<Config::cluster>();
 
   // What came before on the stream may still run until here; what comes after may start to set itself up.
   hopper::grid_dependency_wait();
@@ -386,11 +371,7 @@ attention_kernel(WF_PARAM hopper::TensorMap map_q, WF_PARAM hopper::TensorMap ma
     hopper::registers_increase<Config::math_registers>();
     MathWarpgroup<Config>{shared, warpgroup, scale_log2}.run(out);
   }
-  // The other blocks write into this block's memory and arrive at its barriers until here.
-  if constexpr (Config::cluster > 1) {
-    hopper::cluster_arrive<hopper::Order::relaxed>();
-    hopper::cluster_wait();
-  }
+  leave_cluster<Config::cluster>();
 }
 
 }  // namespace WF_TARGET

@@ -7,6 +7,7 @@
 #include "warpfold/kernels/attention/config.h"
 #include "warpfold/kernels/attention/raster.h"
 #include "warpfold/kernels/attention/softmax.h"
+#include "warpfold/kernels/pack.h"
 
 namespace warpfold::kernels::attention {
 
@@ -21,14 +22,6 @@ struct Output {
 };
 
 inline namespace WF_TARGET {
-
-template <class Element>
-WF_ATOM uint32_t pack(float low, float high) {
-  if constexpr (__is_same(Element, hopper::bf16))
-    return hopper::pack_bf16(low, high);
-  else
-    return hopper::pack_f16(low, high);
-}
 
 struct alignas(16) Words {
   uint32_t word[4];

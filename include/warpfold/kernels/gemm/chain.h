@@ -97,32 +97,22 @@ constexpr Chain chain() {
   c.registers_needed = Config::sums + 40;
   c.registers_of_block =
       Config::producer_threads * Config::producer_registers + 128 * Config::math_warpgroups * Config::math_registers;
-  // The launch takes the same number of registers for every thread; setmaxnreg then moves them.
-  constexpr int by_shared = 228 * 1024 / (Config::shared_bytes + 1024), by_threads = 2048 / Config::threads;
-  const int by_registers = 65536 / c.registers_of_block;
-  c.blocks_per_multiprocessor = by_shared < by_threads ? by_shared : by_threads;
-  if (by_registers < c.blocks_per_multiprocessor) c.blocks_per_multiprocessor = by_registers;
+  const Occupancy occupancy(Config::shared_bytes, Config::threads, c.registers_of_block);
+  c.blocks_per_multiprocessor = occupancy.blocks();
 
-  const auto holds = [&c](Check check, const layout::Text& why) {
-    if (c.broken == Check::none && why.length > 0) {
-      c.broken = check;
-      c.why = why;
-    }
-    return c.broken == Check::none;
-  };
   using A = typename Config::ATile;
   using B = typename Config::BTile;
   using Box = typename Config::Box;
   constexpr int b_rows = Config::major_b == hopper::Major::k ? Config::b_share : B::rows;
-  if (!holds(Check::plan, check_plan(c.plan)) || !holds(Check::tile, check_tile<A>("A")) ||
-      !holds(Check::tile, check_tile<B>("B")) || !holds(Check::tile, check_tile<Box>("a box of D")) ||
-      !holds(Check::operand, check_operand<A>("A")) || !holds(Check::operand, check_operand<B>("B")) ||
-      !holds(Check::boxes, check_boxes<A>("A", A::rows)) ||
-      !holds(Check::boxes, check_boxes<B>("B", b_rows)) ||
-      !holds(Check::boxes, check_boxes<Box>("a box of D", Box::rows)) ||
-      !holds(Check::fragments, check_accumulators(Config::tile_n)) ||
-      !holds(Check::fragments, check_elements<Config>()) ||
-      (sizeof(typename Config::Output) == 2 && !holds(Check::fragments, check_patches<Config>())))
+  if (!c.holds(Check::plan, check_plan(c.plan)) || !c.holds(Check::tile, check_tile<A>("A")) ||
+      !c.holds(Check::tile, check_tile<B>("B")) || !c.holds(Check::tile, check_tile<Box>("a box of D")) ||
+      !c.holds(Check::operand, check_operand<A>("A")) || !c.holds(Check::operand, check_operand<B>("B")) ||
+      !c.holds(Check::boxes, check_boxes<A>("A", A::rows)) ||
+      !c.holds(Check::boxes, check_boxes<B>("B", b_rows)) ||
+      !c.holds(Check::boxes, check_boxes<Box>("a box of D", Box::rows)) ||
+      !c.holds(Check::fragments, check_accumulators(Config::tile_n)) ||
+      !c.holds(Check::fragments, check_elements<Config>()) ||
+      (sizeof(typename Config::Output) == 2 && !c.holds(Check::fragments, check_patches<Config>())))
     return c;
 
   c.tiles.add(tile_report<typename Config::ATile>("A", true, A::rows));
@@ -161,15 +151,15 @@ constexpr Chain chain() {
   if (c.registers_needed > c.math_registers)
     registers << "a multiplying thread needs about " << int64_t{c.registers_needed} << " registers and has "
               << int64_t{c.math_registers};
-  else if (by_registers < Config::resident)
+  else if (occupancy.by_registers < Config::resident)
     registers << int64_t{Config::resident} << " blocks ask for " << int64_t{Config::resident} * c.registers_of_block
               << " registers; a multiprocessor has 65536";
-  if (by_shared < Config::resident)
+  if (occupancy.by_shared < Config::resident)
     bytes << int64_t{Config::resident} << " blocks ask for " << int64_t{Config::resident} * (Config::shared_bytes + 1024)
           << " bytes of shared memory; a multiprocessor has " << 228 * 1024;
-  holds(Check::bytes, bytes);
-  holds(Check::banks, banks);
-  holds(Check::registers, registers);
+  c.holds(Check::bytes, bytes);
+  c.holds(Check::banks, banks);
+  c.holds(Check::registers, registers);
   return c;
 }
 

@@ -16,6 +16,7 @@
 #include "warpfold/kernels/gemm/activation.h"
 #include "warpfold/kernels/gemm/config.h"
 #include "warpfold/kernels/gemm/partial.h"
+#include "warpfold/kernels/pack.h"
 #include "warpfold/kernels/pipeline.h"
 
 namespace warpfold::kernels::gemm {
@@ -46,13 +47,6 @@ struct Output {
 
 inline namespace WF_TARGET {
 
-template <class Element>
-WF_ATOM uint32_t pack(float low, float high) {
-  if constexpr (__is_same(Element, hopper::bf16))
-    return hopper::pack_bf16(low, high);
-  else
-    return hopper::pack_f16(low, high);
-}
 template <class Element>
 WF_ATOM float unpack(uint32_t pair, int half) {
   return hopper::to_float(Element{uint16_t(pair >> 16 * half)});

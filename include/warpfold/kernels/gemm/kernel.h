@@ -106,16 +106,6 @@ WF_ATOM void multiply_stage(Accumulators<Config>& sums, const Stages<Config>& st
   hopper::wgmma_commit();
 }
 
-// One arrival of this warp at each block that writes into the stage.
-template <class Config>
-WF_ATOM void release(hopper::Barrier empty) {
-  if constexpr (Config::cluster == 1) {
-    if (hopper::lane_id() == 0) hopper::mbarrier_arrive(empty);
-  } else {
-    if (hopper::lane_id() < Config::cluster) hopper::mbarrier_arrive_remote(empty, hopper::lane_id());
-  }
-}
-
 // Ping-pong: the warpgroups multiply in turn. That is needed for more than speed: one that skips the other's
 // stages must not run laps ahead, since a barrier's parity tells only two laps apart.
 template <class Config>
@@ -138,14 +128,14 @@ WF_ATOM void multiply(Accumulators<Config>& sums, const Stages<Config>& stages,
     multiply_stage<Config>(sums, stages, ring.stage, first_row, i > 0);
     // Keep this stage's products running and give back the stage before, whose reads are over.
     hopper::wgmma_wait<1>();
-    if (previous >= 0) release<Config>(stages.empty(previous));
+    if (previous >= 0) release<Config::cluster>(stages.empty(previous));
     previous = ring.stage;
     ring.advance();
   }
   pass_turn<Config>(warpgroup);
   hopper::wgmma_wait<0>();
   keep<Config>(sums);
-  if (previous >= 0) release<Config>(stages.empty(previous));
+  if (previous >= 0) release<Config::cluster>(stages.empty(previous));
 }
 
 // The same with each stage's products, 128 of K, added to `sums` in fp32. Meanwhile the other warpgroup multiplies,
@@ -162,7 +152,7 @@ WF_ATOM void multiply_promoted(Accumulators<Config>& sums, const Stages<Config>&
   };
   const auto finish = [&](int set) {
     keep<Config>(products[set]);
-    release<Config>(stages.empty(oldest));
+    release<Config::cluster>(stages.empty(oldest));
     add<Config>(sums, products[set]);
     oldest = oldest + 1 == Config::stages ? 0 : oldest + 1;
   };
@@ -261,12 +251,7 @@ gemm_kernel(WF_PARAM hopper::TensorMap map_a, WF_PARAM hopper::TensorMap map_b,
       hopper::mbarrier_init(BarrierArray{shared + c_full}[i], 1, "C arrived", i);
     hopper::fence_mbarrier_init();
   }
-  if constexpr (Config::cluster == 1) {
-    hopper::block_sync();
-  } else {
-    hopper::cluster_arrive<hopper::Order::relaxed>();
-    hopper::cluster_wait();
-  }
+  barriers_ready<Config::cluster>();
 
   // What came before on the stream may still run until here; what comes after may start to set itself up.
   hopper::grid_dependency_wait();
@@ -279,11 +264,7 @@ gemm_kernel(WF_PARAM hopper::TensorMap map_a, WF_PARAM hopper::TensorMap map_b,
     Epilogue<Config> epilogue{map_c, map_d, output, scaling, shape, batch_step.c, shared, warpgroup};
     consume<Config>(stages, epilogue, workspace);
   }
-  // The other blocks write into this block's memory and arrive at its barriers until here.
-  if constexpr (Config::cluster > 1) {
-    hopper::cluster_arrive<hopper::Order::relaxed>();
-    hopper::cluster_wait();
-  }
+  leave_cluster<Config::cluster>();
 }
 
 }  // namespace WF_TARGET
