@@ -21,10 +21,11 @@ struct Tile {
   using Shape = ShapeType;
   uint32_t address;  // shared, a multiple of Shape::alignment
 
-  // Descriptor of the operand that starts at row mn_begin and the first step of K.
+  // Descriptor of the operand that starts at row mn_begin and the first step of K. In a cluster a shared address has the
+  // block's rank from bit 24 on, which would run into LBO: the start is the lower 18 bits.
   WF_ATOM uint64_t descriptor(int mn_begin = 0) const {
     constexpr uint64_t base = Shape::descriptor_base();
-    return base + ((address + Shape::operand_offset(mn_begin, 0)) >> 4);
+    return base + (((address + Shape::operand_offset(mn_begin, 0)) & 0x3FFFF) >> 4);
   }
   // What to add to a descriptor for an operand `mn` rows and `step` steps of K further on.
   WF_ATOM static constexpr uint64_t descriptor_step(int mn, int step) {

@@ -200,6 +200,47 @@ Words run_multicast() {
   return out.words();
 }
 
+// Two boxes a block, by a map of five dimensions, for both blocks: rank r fetches rows [32 r, 32 r + 32) of
+// both columns of 128 bytes on one barrier, as attention does for V. With few rows the boxes of rank 1 lie
+// wholly outside.
+WF_KERNEL(128)
+multicast_5d_kernel(WF_PARAM hp::TensorMap map, int first_row,
+                    uint32_t* out) {  // (2 ranks, 2 columns, 64 rows, 128 bytes)
+  constexpr int half = 32 * 128, column = 2 * half, all = 2 * column;
+  const uint32_t shared = hp::dynamic_shared();
+  const hp::Barrier b{shared + all};
+  fill(shared, all);
+  hp::fence_async_shared();
+  if (hp::thread_id() == 0) {
+    hp::mbarrier_init(b, 1, "four boxes");
+    hp::fence_mbarrier_init();
+  }
+  hp::cluster_sync();
+  const int rank = hp::cluster_rank();
+  if (hp::thread_id() == 0) {
+    hp::mbarrier_arrive_expect_tx(b, all);
+    WF_UNROLL
+    for (int c = 0; c < 2; ++c)
+      hp::tma_load_multicast(shared + uint32_t(c * column + rank * half), map, b, uint16_t(3), c * 64,
+                             first_row + rank * 32, 1, 0, 1);
+  }
+  hp::mbarrier_wait(b, 0);
+  dump(out + rank * all / 4, shared, all);
+  hp::cluster_sync();
+}
+Words run_multicast_5d(int rows, int first_row) {
+  int64_t elements = 0;
+  const TensorMap shape =
+      tensor<hp::bf16>({128, rows, 3, 1, 2}, {64, 32, 1, 1, 1}, hp::SwizzleMode::b128, elements);
+  Buffer<uint32_t> source(size_t(elements) / 2, [](size_t i) { return noise(i, 4); });
+  Buffer<uint32_t> out(2 * 2 * 64 * 32);
+  const auto map = hp::make_tensor_map(reinterpret_cast<const hp::bf16*>(source.data()), shape);
+  if (!map) throw map.error().message;
+  require(hp::launch({.blocks = 2, .threads = 128, .shared_bytes = 4 * 32 * 128 + 16, .cluster = 2},
+                     multicast_5d_kernel, *map, first_row, out.data()));
+  return out.words();
+}
+
 // ---- Bulk copies and cp.async
 WF_KERNEL(128)
 bulk_kernel(const uint32_t* source, uint32_t* out) {  // 1040 bytes there and back
@@ -302,6 +343,9 @@ std::vector<Case> copy_cases() {
   add_reduce<hp::bf16, 3>(list, "3D bf16", {{50, 9, 5}, {16, 4, 3}, {{40, 7, 3}}});
   add_reduce<hp::f16, 2>(list, "2D f16", {{50, 20}, {32, 16}, {{24, 10}}});
   list.push_back({"multicast 2 blocks", run_multicast});
+  list.push_back({"multicast 2 blocks, 5D, two boxes", [] { return run_multicast_5d(100, 10); }});
+  list.push_back({"multicast 2 blocks, 5D, past the last row", [] { return run_multicast_5d(70, 20); }});
+  list.push_back({"multicast 2 blocks, 5D, one row", [] { return run_multicast_5d(1, 0); }});
   list.push_back({"bulk load and store", run_bulk});
   list.push_back({"cp.async of 4, 8, 16 bytes", run_copy_async});
   return list;
