@@ -8,8 +8,8 @@
 namespace warpfold::kernels::weight_only {
 namespace {
 
-// A block of the file (formats/blocks.h): fp16 scale, fp16 minimum where there is one, codes; 4-bit ones of elements i
-// and i + 16 share a byte.
+// A block of the file (formats/blocks.h): fp16 scale, fp16 minimum where there is one, codes; 4-bit ones of
+// elements i and i + 16 share a byte.
 struct Block {
   const std::byte* data;
   DType type;
@@ -41,7 +41,7 @@ void pack_block(const Block& from, int row, int block, std::byte* chunk) {
 
 }  // namespace
 
-Status pack(DType type, int64_t n, int64_t k, std::span<const std::byte> rows, std::span<std::byte> packed) {
+Status can_pack(DType type, int64_t n, int64_t k) {
   if (!is_packable(type))
     return fail(ErrorCode::kUnsupported,
                 fmt::format("weight-only: {} cannot be packed; Q8_0, Q4_0 and Q4_1 can", info(type).name));
@@ -49,11 +49,17 @@ Status pack(DType type, int64_t n, int64_t k, std::span<const std::byte> rows, s
   if (n < 0 || k < 0 || n >= largest || k >= largest)
     return invalid(fmt::format("weight-only: N x K = {} x {} is not in [0, 2^31)", n, k));
   if (k % block_k != 0)
-    return invalid(fmt::format("weight-only: K = {} is no multiple of {}, the length of a block", k, block_k));
+    return invalid(
+        fmt::format("weight-only: K = {} is no multiple of {}, the length of a block", k, block_k));
+  return {};
+}
+
+Status pack(DType type, int64_t n, int64_t k, std::span<const std::byte> rows, std::span<std::byte> packed) {
+  WF_CHECK(can_pack(type, n, k));
   const int64_t blocks = k / block_k, block_bytes = info(type).block_bytes;
   if (int64_t(rows.size()) != n * blocks * block_bytes)
-    return invalid(fmt::format("weight-only: N x K = {} x {} of {} has {} bytes, {} are given", n, k, info(type).name,
-                               n * blocks * block_bytes, rows.size()));
+    return invalid(fmt::format("weight-only: N x K = {} x {} of {} has {} bytes, {} are given", n, k,
+                               info(type).name, n * blocks * block_bytes, rows.size()));
   if (int64_t(packed.size()) != packed_bytes(type, n, k))
     return invalid(fmt::format("weight-only: N x K = {} x {} of {} takes {} bytes packed, {} are given", n, k,
                                info(type).name, packed_bytes(type, n, k), packed.size()));
@@ -62,8 +68,8 @@ Status pack(DType type, int64_t n, int64_t k, std::span<const std::byte> rows, s
   for (int64_t row = 0; row < n; ++row)
     for (int64_t block = 0; block < blocks; ++block) {
       const int64_t chunk = row / panel_rows * chunks + block / 2;
-      pack_block({rows.data() + (row * blocks + block) * block_bytes, type}, int(row % panel_rows), int(block % 2),
-                 packed.data() + chunk * chunk_bytes(type));
+      pack_block({rows.data() + (row * blocks + block) * block_bytes, type}, int(row % panel_rows),
+                 int(block % 2), packed.data() + chunk * chunk_bytes(type));
     }
   return {};
 }
