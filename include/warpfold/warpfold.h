@@ -1,10 +1,10 @@
 /* Warpfold's C interface: the kernels behind plain structures and pointers to device memory.
  *
- * Every call returns WF_OK or an error code and, where `message` is given, one sentence that says why.
- * Nothing is printed, allocated or waited for. Streams are cudaStream_t; null is the default stream.
+ * Every call returns WF_OK or an error code and, where `message` is given, one sentence that says why. Nothing is
+ * printed, allocated or waited for. Streams are cudaStream_t; null is the default stream.
  *
- * A structure begins with its size: set it by `p.struct_bytes = sizeof p`. Later versions only append fields,
- * for which 0 means what it was before, so programs compiled against an older header keep working.
+ * A structure begins with its size: set it by `p.struct_bytes = sizeof p`. Later versions only append fields, for which
+ * 0 means what it was before, so programs compiled against an older header keep working.
  */
 #ifndef WARPFOLD_H
 #define WARPFOLD_H
@@ -12,8 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The library is libwarpfold.so.N of this N, which changes when a program compiled against an older header
- * would break. */
+/* The library is libwarpfold.so.N of this N, which changes when a program compiled against an older header would break. */
 #define WF_ABI_VERSION 1
 
 #ifdef __cplusplus
@@ -43,14 +42,13 @@ typedef enum wf_activation {
 typedef enum wf_gate { WF_NO_GATE = 0, WF_GATE_INTERLEAVED = 1, WF_GATE_CONCATENATED = 2 } wf_gate;
 
 /* y = row_scale (M) * column_scale (N) * alpha * A (M, K) B (N, K)^T + row_bias (M) + bias (N)
- * D (M, N) = activation (y) + beta * C (M, N);  gated: activation (y of the gate) * (y of up) + beta * C (M,
- * N)
+ * D (M, N) = activation (y) + beta * C (M, N);  gated: activation (y of the gate) * (y of up) + beta * C (M, N)
  *
  * for each of `batches` matrices. Strides count elements, from row to row (column to column in column-major
  * matrices) and from batch to batch; a batch stride of 0 gives all batches the same matrix. C lies like D.
- * Null scales are ones, null biases zeros. beta = 0: C may be null and is not read. alpha = 0 or K = 0: A and
- * B may be null. Types: see wf_gemm_can_run. D must not overlap A or B, nor C unless it is C, with its
- * strides: most overlaps are refused, not all those of strided matrices with different strides. */
+ * Null scales are ones, null biases zeros. beta = 0: C may be null and is not read. alpha = 0 or K = 0: A and B may be
+ * null. Types: see wf_gemm_can_run. D must not overlap A or B, nor C unless it is C, with its strides: most overlaps are
+ * refused, not all those of strided matrices with different strides. */
 typedef struct wf_gemm_problem {
   size_t struct_bytes;
   wf_type a_type, b_type, output_type; /* of A, of B, of C and D */
@@ -67,8 +65,8 @@ typedef struct wf_gemm_problem {
   wf_activation activation;
   wf_gate gate;
   int32_t fast_accumulation; /* fp8: do not sum each 128 of K in fp32 */
-  /* As many bytes as wf_gemm_workspace says, or none: then a tile that needs none is taken. They must be 0
-   * before the first launch; each launch leaves them ready for the next. One workspace serves one stream. */
+  /* As many bytes as wf_gemm_workspace says, or none: then a tile that needs none is taken. They must be 0 before the
+   * first launch; each launch leaves them ready for the next. One workspace serves one stream. */
   void* workspace;
   int64_t workspace_bytes;
 } wf_gemm_problem;
@@ -83,26 +81,22 @@ typedef struct wf_gemm_plan {
 /* tile: an index below wf_gemm_tile_count(), or -1 for the tile that Warpfold chooses. */
 wf_status wf_gemm_can_run(const wf_gemm_problem* problem, char* message, size_t message_bytes);
 /* Bytes of workspace with which the problem runs fastest. */
-wf_status wf_gemm_workspace(const wf_gemm_problem* problem, int multiprocessors, int64_t* bytes,
-                            char* message, size_t message_bytes);
+wf_status wf_gemm_workspace(const wf_gemm_problem* problem, int multiprocessors, int64_t* bytes, char* message,
+                            size_t message_bytes);
 wf_status wf_gemm_make_plan(const wf_gemm_problem* problem, int multiprocessors, int tile, wf_gemm_plan* plan,
                             char* message, size_t message_bytes);
-wf_status wf_gemm_run(const wf_gemm_problem* problem, int tile, void* stream, char* message,
-                      size_t message_bytes);
+wf_status wf_gemm_run(const wf_gemm_problem* problem, int tile, void* stream, char* message, size_t message_bytes);
 int wf_gemm_tile_count(void);
 const char* wf_gemm_tile_name(int tile);
 
-/* Formats of quantised weights: codes in blocks of 32 along K with an fp16 scale, WF_Q4_1 with an fp16
- * minimum, too. */
+/* Formats of quantised weights: codes in blocks of 32 along K with an fp16 scale, WF_Q4_1 with an fp16 minimum, too. */
 typedef enum wf_weight_type { WF_Q8_0 = 0, WF_Q4_0 = 1, WF_Q4_1 = 2 } wf_weight_type;
 
-/* y = row_scale (M) * column_scale (N) * alpha * A (M, K) W (N, K)^T + bias (N);  D (M, N) = activation (y) +
- * beta * C (M, N)
+/* y = row_scale (M) * column_scale (N) * alpha * A (M, K) W (N, K)^T + bias (N);  D (M, N) = activation (y) + beta * C (M, N)
  *
- * with quantised weights W, packed by wf_gemm_weights_pack. A is BF16, C and D are BF16 or F32. K is a
- * multiple of 32. Null scales are ones, a null bias zeros. beta = 0: C may be null and is not read. alpha = 0
- * or K = 0: A and W may be null. The weights must not be written by the kernel just before on the stream:
- * they are read while it may still run. */
+ * with quantised weights W, packed by wf_gemm_weights_pack. A is BF16, C and D are BF16 or F32. K is a multiple of 32.
+ * Null scales are ones, a null bias zeros. beta = 0: C may be null and is not read. alpha = 0 or K = 0: A and W may be
+ * null. The weights must not be written by the kernel just before on the stream: they are read while it may still run. */
 typedef struct wf_gemm_weights_problem {
   size_t struct_bytes;
   wf_weight_type weight_type;
@@ -114,19 +108,18 @@ typedef struct wf_gemm_weights_problem {
   float alpha, beta;
   const float *row_scale, *column_scale, *bias; /* in device memory */
   wf_activation activation;
-  void* workspace; /* as that of wf_gemm_problem */
+  void* workspace; /* as that of wf_gemm_problem, of wf_gemm_weights_make_plan's bytes */
   int64_t workspace_bytes;
 } wf_gemm_weights_problem;
 
 /* Bytes that W (N, K) takes when it is packed. */
-wf_status wf_gemm_weights_packed_bytes(wf_weight_type type, int64_t n, int64_t k, int64_t* bytes,
-                                       char* message, size_t message_bytes);
+wf_status wf_gemm_weights_packed_bytes(wf_weight_type type, int64_t n, int64_t k, int64_t* bytes, char* message,
+                                       size_t message_bytes);
 /* Packs W (N, K), `row_bytes` of GGUF blocks row by row, into `packed`; both in host memory. */
-wf_status wf_gemm_weights_pack(wf_weight_type type, int64_t n, int64_t k, const void* rows, int64_t row_bytes,
-                               void* packed, int64_t packed_bytes, char* message, size_t message_bytes);
+wf_status wf_gemm_weights_pack(wf_weight_type type, int64_t n, int64_t k, const void* rows, int64_t row_bytes, void* packed,
+                               int64_t packed_bytes, char* message, size_t message_bytes);
 /* tile: an index below wf_gemm_weights_tile_count(), or -1 for the tile that Warpfold chooses. */
-wf_status wf_gemm_weights_can_run(const wf_gemm_weights_problem* problem, char* message,
-                                  size_t message_bytes);
+wf_status wf_gemm_weights_can_run(const wf_gemm_weights_problem* problem, char* message, size_t message_bytes);
 wf_status wf_gemm_weights_make_plan(const wf_gemm_weights_problem* problem, int multiprocessors, int tile,
                                     wf_gemm_plan* plan, char* message, size_t message_bytes);
 wf_status wf_gemm_weights_run(const wf_gemm_weights_problem* problem, int tile, void* stream, char* message,
@@ -137,15 +130,13 @@ const char* wf_gemm_weights_tile_name(int tile);
 /* Which keys a query sees. Causal: key j is visible to query i if j <= i + seqlen_k - seqlen_q. */
 typedef enum wf_mask { WF_NO_MASK = 0, WF_CAUSAL = 1 } wf_mask;
 
-/* O = softmax (scale * Q K^T) V for each query head of each sequence; query head h reads KV head h / (heads /
- * kv_heads).
+/* O = softmax (scale * Q K^T) V for each query head of each sequence; query head h reads KV head h / (heads / kv_heads).
  *
- * Tensors are (batches, rows, heads, head dim) with the head dim contiguous; strides count elements. Lengths,
- * in device memory, are optional: with q_starts (batches + 1) sequences are packed, b has the rows from
- * q_starts[b] to q_starts[b + 1], and batch strides are not used; with q_used (batches) only the first
- * q_used[b] rows of b count. seqlen_q and seqlen_k are then the longest. LSE (batches, heads, seqlen_q), or
- * (heads, all rows) of packed sequences, is the natural logarithm of the sum of exponentials; it may be null.
- * A row that sees no key has O = 0 and LSE = -inf. */
+ * Tensors are (batches, rows, heads, head dim) with the head dim contiguous; strides count elements. Lengths, in device
+ * memory, are optional: with q_starts (batches + 1) sequences are packed, b has the rows from q_starts[b] to
+ * q_starts[b + 1], and batch strides are not used; with q_used (batches) only the first q_used[b] rows of b count.
+ * seqlen_q and seqlen_k are then the longest. LSE (batches, heads, seqlen_q), or (heads, all rows) of packed sequences, is
+ * the natural logarithm of the sum of exponentials; it may be null. A row that sees no key has O = 0 and LSE = -inf. */
 typedef struct wf_attention_problem {
   size_t struct_bytes;
   wf_type type, output_type; /* BF16 or F16; O: the same or F32 */
@@ -160,8 +151,8 @@ typedef struct wf_attention_problem {
   const int32_t *q_starts, *k_starts, *q_used, *k_used;
   float scale;
   wf_mask mask;
-  /* As many bytes as wf_attention_workspace says, or none: then tiles are dealt in a fixed order. They must
-   * be 0 before the first launch; each launch leaves them so. One workspace serves one stream. */
+  /* As many bytes as wf_attention_workspace says, or none: then tiles are dealt in a fixed order. They must be 0 before
+   * the first launch; each launch leaves them so. One workspace serves one stream. */
   void* workspace;
   int64_t workspace_bytes;
 } wf_attention_problem;
@@ -169,8 +160,7 @@ typedef struct wf_attention_problem {
 /* tile: an index below wf_attention_tile_count(), or -1 for the tile that Warpfold chooses. */
 wf_status wf_attention_can_run(const wf_attention_problem* problem, char* message, size_t message_bytes);
 /* Bytes of workspace with which the problem runs fastest. */
-wf_status wf_attention_workspace(const wf_attention_problem* problem, int64_t* bytes, char* message,
-                                 size_t message_bytes);
+wf_status wf_attention_workspace(const wf_attention_problem* problem, int64_t* bytes, char* message, size_t message_bytes);
 wf_status wf_attention_run(const wf_attention_problem* problem, int tile, void* stream, char* message,
                            size_t message_bytes);
 int wf_attention_tile_count(void);

@@ -1,27 +1,23 @@
 // Weights as the weight-only product reads them: codes and scales in the order in which threads need them.
 //
-// W (N, K) comes in blocks of 32 along K (formats/blocks.h): 8-bit codes with an fp16 scale (Q8_0), 4-bit
-// codes with an fp16 scale (Q4_0), and with an fp16 minimum, too (Q4_1). Packed, it is a row of chunks: all
-// chunks of rows 0 to 127 in the order of K, then those of rows 128 to 255, and so on. N is padded to a
-// multiple of 128 and K to one of 128, by zeros. A chunk holds 128 rows of 64 columns:
+// W (N, K) comes in blocks of 32 along K (formats/blocks.h): 8-bit codes with an fp16 scale (Q8_0), 4-bit codes with an
+// fp16 scale (Q4_0), and with an fp16 minimum, too (Q4_1). Packed, it is a row of chunks: all chunks of rows 0 to 127 in
+// the order of K, then those of rows 128 to 255, and so on. N is padded to a multiple of 128 and K to one of 128, by
+// zeros. A chunk holds 128 rows of 64 columns:
 //
-//   codes      for each half of 64 rows, those of thread 0, of thread 1, ... of the 128 threads of the
-//   warpgroup that
-//              multiplies it, in units of 16 bytes: a warp reads consecutive units. A thread has the 32 codes
-//              of its registers of operand A in the four instructions m64nNk16 that the 64 columns take.
-//     4 bits   one unit: word s belongs to instruction s; nibble r holds the lower half of register r, nibble
-//     r + 4 the
+//   codes      for each half of 64 rows, those of thread 0, of thread 1, ... of the 128 threads of the warpgroup that
+//              multiplies it, in units of 16 bytes: a warp reads consecutive units. A thread has the 32 codes of its
+//              registers of operand A in the four instructions m64nNk16 that the 64 columns take.
+//     4 bits   one unit: word s belongs to instruction s; nibble r holds the lower half of register r, nibble r + 4 the
 //              upper half. Codes are those of the file, 0 to 15.
-//     8 bits   two units, 128 apart: words 2 s and 2 s + 1 of the 8 belong to instruction s; byte 2 r + h of
-//     the two
-//              words holds half h of register r. Codes are those of the file plus 128, so that they have no
-//              sign.
-//   scales     8 bytes for each pair of rows (r, r + 8) that a thread has: blocks 0 and 1 of r, blocks 0 and
-//   1 of r + 8 minima     the same, where the format has them
+//     8 bits   two units, 128 apart: words 2 s and 2 s + 1 of the 8 belong to instruction s; byte 2 r + h of the two
+//              words holds half h of register r. Codes are those of the file plus 128, so that they have no sign.
+//   scales     8 bytes for each pair of rows (r, r + 8) that a thread has: blocks 0 and 1 of r, blocks 0 and 1 of r + 8
+//   minima     the same, where the format has them
 //
-// One thread's reads are thus one or two of 16 bytes and one or two of 8, without bank conflicts; a stage is
-// one contiguous copy that needs no tensor map; and the size is that of the file. chain.h proves the order
-// against the fragment's layout.
+// One thread's reads are thus one or two of 16 bytes and one or two of 8, without bank conflicts; a stage is one
+// contiguous copy that needs no tensor map; and the size is that of the file. chain.h proves the order against the
+// fragment's layout.
 #pragma once
 
 #include <cstddef>
@@ -55,9 +51,7 @@ constexpr int unit_place(DType t, int half, int thread, int unit) {
   return ((half * thread_units(t) + unit) * 128 + thread) * 16;
 }
 // The scales of the two rows of a thread, from the first scale (or minimum) of the chunk on.
-constexpr int pair_place(int half, int thread) {
-  return ((half * 4 + thread / 32) * 8 + thread % 32 / 4) * 8;
-}
+constexpr int pair_place(int half, int thread) { return ((half * 4 + thread / 32) * 8 + thread % 32 / 4) * 8; }
 
 // Where a code lies: bits [bit, bit + code_bits) of the byte.
 struct CodePlace {
@@ -88,8 +82,9 @@ constexpr int64_t packed_bytes(DType t, int64_t n, int64_t k) {
 // Can W (N, K) be packed? Errors: a type without packing; N or K not in [0, 2^31); K no multiple of 32.
 Status can_pack(DType type, int64_t n, int64_t k);
 
-// Packs W (N, K), rows of whole blocks one behind the other, into `packed`. Every byte of `packed` is
-// written; scales and codes are kept as they are. Errors: those of can_pack; spans of another size.
+// Packs W (N, K), rows of whole blocks one behind the other, into `packed`. Every byte of `packed` is written; scales and
+// codes are kept as they are.
+// Errors: those of can_pack; spans of another size.
 Status pack(DType type, int64_t n, int64_t k, std::span<const std::byte> rows, std::span<std::byte> packed);
 
 }  // namespace warpfold::kernels::weight_only
