@@ -2,15 +2,10 @@
 """Breaks a kernel in one place at a time and checks that its emulated test notices.
 
 Usage: mutants.py --test gemm_emulated_test.cpp --libraries a.a b.a ... [--subset] [--seeds n] [--only text]
-Each mutant is compiled with the changed header in front of the include path. A mutant that survives is a failure, and so
-is one that no longer compiles or whose text is not in the source. --subset runs every fourth.
+--subset runs every fourth.
 """
-import pathlib
-import tempfile
+from planted_bugs import check_headers
 
-from planted_bugs import check, compile_and_run, parser
-
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 GEMM = "warpfold/kernels/gemm/"
 PIPELINE = "warpfold/kernels/pipeline.h"
 
@@ -134,34 +129,4 @@ MUTANTS = [
 ]
 
 
-def outcome(mutant, options):
-    name, file, old, new = mutant
-    source = (ROOT / "include" / file).read_text()
-    if old not in source:
-        return "the text is not in " + file
-    with tempfile.TemporaryDirectory() as folder:
-        changed = pathlib.Path(folder, file)
-        changed.parent.mkdir(parents=True)
-        changed.write_text(source.replace(old, new))
-        program = str(pathlib.Path(folder, "test"))
-        run = compile_and_run(
-            [options.compiler, "-std=c++20", "-O1", "-w", f"-I{folder}", f"-I{ROOT}/include", options.test,
-             *options.libraries, "-lgtest", "-lgtest_main", "-lboost_context", "-lpthread", "-o", program],
-            program, {"WF_SEEDS": str(options.seeds)})
-    if isinstance(run, str):
-        return run
-    if run.returncode == 0:
-        return "SURVIVES"
-    said = [line for line in run.stdout.splitlines() if "Which is:" in line]
-    return "caught: " + (said[0].split("Which is:")[1].strip()[:150] if said else f"exit status {run.returncode}")
-
-
-def main():
-    p = parser()
-    p.add_argument("--test", required=True)
-    p.add_argument("--libraries", nargs="+", required=True)
-    p.add_argument("--seeds", type=int, default=6)
-    check(MUTANTS, p.parse_args(), 4, lambda m: m[0], outcome)
-
-
-main()
+check_headers(MUTANTS, 4)

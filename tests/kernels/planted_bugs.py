@@ -2,8 +2,12 @@
 import argparse
 import concurrent.futures
 import os
+import pathlib
 import subprocess
 import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
 def compile_and_run(command, program, environment=None):
@@ -36,3 +40,38 @@ def check(mutants, options, every, title, outcome):
             print(f"{title(mutant)}\n    {said}", flush=True)
     print(f"{len(mutants) - wrong} of {len(mutants)} caught")
     sys.exit(wrong != 0)
+
+
+def check_headers(mutants, every):
+    """Plants bugs (what is wrong, header, text, replacement) in kernels whose test is compiled from their headers.
+
+    Each mutant is compiled with the changed header in front of the include path. A mutant that survives is a failure, and
+    so is one that no longer compiles or whose text is not in the source.
+    """
+    p = parser()
+    p.add_argument("--test", required=True)
+    p.add_argument("--libraries", nargs="+", required=True)
+    p.add_argument("--seeds", type=int, default=6)
+
+    def outcome(mutant, options):
+        name, file, old, new = mutant
+        source = (ROOT / "include" / file).read_text()
+        if old not in source:
+            return "the text is not in " + file
+        with tempfile.TemporaryDirectory() as folder:
+            changed = pathlib.Path(folder, file)
+            changed.parent.mkdir(parents=True)
+            changed.write_text(source.replace(old, new))
+            program = str(pathlib.Path(folder, "test"))
+            run = compile_and_run(
+                [options.compiler, "-std=c++20", "-O1", "-w", f"-I{folder}", f"-I{ROOT}/include", options.test,
+                 *options.libraries, "-lgtest", "-lgtest_main", "-lboost_context", "-lpthread", "-o", program],
+                program, {"WF_SEEDS": str(options.seeds)})
+        if isinstance(run, str):
+            return run
+        if run.returncode == 0:
+            return "SURVIVES"
+        said = [line for line in run.stdout.splitlines() if "Which is:" in line]
+        return "caught: " + (said[0].split("Which is:")[1].strip()[:150] if said else f"exit status {run.returncode}")
+
+    check(mutants, p.parse_args(), every, lambda m: m[0], outcome)

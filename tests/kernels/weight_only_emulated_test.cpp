@@ -224,35 +224,35 @@ template <DType kWeights, class Out, class Tile>
 using Of = Config<kWeights, Out, Tile>;
 
 TEST(WeightOnlyEmulated, FewRows) {
-  run<Of<DType::kQ4_0, bf16, Tile16>>("Q4_0 16", {{16, 300, 608, 4}, {3, 261, 1056, 7, 2, -1}, {33, 130, 96, 2}, {1, 5, 32, 1}}, 12);
-  run<Of<DType::kQ8_0, bf16, Tile16>>("Q8_0 16", {{16, 300, 608, 4}, {3, 261, 1056, 7, 2, -1}, {33, 130, 96, 2}, {1, 5, 32, 1}}, 12);
-  run<Of<DType::kQ4_1, bf16, Tile16>>("Q4_1 16", {{16, 300, 608, 4}, {3, 261, 1056, 7, 2, -1}, {33, 130, 96, 2}, {1, 5, 32, 1}}, 12);
-  run<Of<DType::kQ4_0, float, Tile32>>("Q4_0 32, f32", {{40, 131, 288, 3, 1, 2}, {32, 250, 640, 4}}, 12);
-  run<Of<DType::kQ8_0, float, Tile32>>("Q8_0 32, f32", {{40, 131, 288, 3, 1, 2}, {32, 250, 640, 4}}, 12);
-  run<Of<DType::kQ4_1, float, Tile32>>("Q4_1 32, f32", {{40, 131, 288, 3, 1, 2}, {32, 250, 640, 4}}, 12);
+  run<Of<DType::kQ4_0, bf16, Tile16>>("Q4_0 16", {{16, 300, 608, 4}, {3, 261, 1056, 7, 2, -1}, {33, 130, 96, 2}, {1, 5, 32, 1}}, 20);
+  run<Of<DType::kQ8_0, bf16, Tile16>>("Q8_0 16", {{16, 300, 608, 4}, {3, 261, 1056, 7, 2, -1}, {33, 130, 96, 2}, {1, 5, 32, 1}}, 20);
+  run<Of<DType::kQ4_1, bf16, Tile16>>("Q4_1 16", {{16, 300, 608, 4}, {3, 261, 1056, 7, 2, -1}, {33, 130, 96, 2}, {1, 5, 32, 1}}, 20);
+  run<Of<DType::kQ4_0, float, Tile32>>("Q4_0 32, f32", {{40, 131, 288, 3, 1, 2}, {32, 250, 640, 4}}, 20);
+  run<Of<DType::kQ8_0, float, Tile32>>("Q8_0 32, f32", {{40, 131, 288, 3, 1, 2}, {32, 250, 640, 4}}, 20);
+  run<Of<DType::kQ4_1, float, Tile32>>("Q4_1 32, f32", {{40, 131, 288, 3, 1, 2}, {32, 250, 640, 4}}, 20);
 }
 // One tile, of which more steps lie in a block than the ring has stages, and one that many blocks share.
 TEST(WeightOnlyEmulated, LongSums) {
-  run<Of<DType::kQ4_0, bf16, Tile16>>("Q4_0 16, long", {{1, 128, 2400, 2}, {9, 200, 2304, 11}}, 12);
-  run<Of<DType::kQ8_0, bf16, Tile16>>("Q8_0 16, long", {{1, 128, 1600, 2}}, 12);
+  run<Of<DType::kQ4_0, bf16, Tile16>>("Q4_0 16, long", {{1, 128, 2400, 2}, {9, 200, 2304, 11}}, 20);
+  run<Of<DType::kQ8_0, bf16, Tile16>>("Q8_0 16, long", {{1, 128, 1600, 2}}, 20);
 }
 TEST(WeightOnlyEmulated, ManyRows) {
-  run<Of<DType::kQ4_0, bf16, Tile64>>("Q4_0 64", {{64, 200, 640, 4}, {65, 137, 352, 3, 1, 1}}, 12);
-  run<Of<DType::kQ8_0, bf16, Tile64>>("Q8_0 64", {{50, 200, 640, 4}}, 12);
-  run<Of<DType::kQ4_1, float, Tile64>>("Q4_1 64, f32", {{64, 200, 640, 4}}, 12);
-  run<Of<DType::kQ8_0, float, Tile128>>("Q8_0 128, f32", {{130, 131, 288, 3, -0.5, 1}}, 12);
-  run<Of<DType::kQ4_0, bf16, Tile128>>("Q4_0 128", {{128, 260, 224, 3}}, 12);
-  run<Of<DType::kQ4_0, bf16, Tile256>>("Q4_0 256", {{300, 200, 288, 2}, {200, 140, 416, 1, 1, 2}}, 6);
-  run<Of<DType::kQ8_0, bf16, Tile256>>("Q8_0 256", {{257, 129, 352, 3}}, 6);
-  run<Of<DType::kQ4_1, bf16, Tile256>>("Q4_1 256", {{100, 200, 288, 2}}, 6);
+  run<Of<DType::kQ4_0, bf16, Tile64>>("Q4_0 64", {{64, 200, 640, 4}, {65, 137, 352, 3, 1, 1}}, 20);
+  run<Of<DType::kQ8_0, bf16, Tile64>>("Q8_0 64", {{50, 200, 640, 4}}, 20);
+  run<Of<DType::kQ4_1, float, Tile64>>("Q4_1 64, f32", {{64, 200, 640, 4}}, 20);
+  run<Of<DType::kQ8_0, float, Tile128>>("Q8_0 128, f32", {{130, 131, 288, 3, -0.5, 1}}, 20);
+  run<Of<DType::kQ4_0, bf16, Tile128>>("Q4_0 128", {{128, 260, 224, 3}}, 20);
+  run<Of<DType::kQ4_0, bf16, Tile256>>("Q4_0 256", {{300, 200, 288, 2}, {200, 140, 416, 1, 1, 2}}, 20);
+  run<Of<DType::kQ8_0, bf16, Tile256>>("Q8_0 256", {{257, 129, 352, 3}}, 20);
+  run<Of<DType::kQ4_1, bf16, Tile256>>("Q4_1 256", {{100, 200, 288, 2}}, 20);
 }
 TEST(WeightOnlyEmulated, Epilogues) {
-  run<Of<DType::kQ4_0, bf16, Tile16>>("Q4_0 16, epilogue", {{14, 203, 320, 3, 0.5, 1, true, Activation::relu}, {14, 203, 320, 3, 0.25, -1, true, Activation::silu}}, 12);
-  run<Of<DType::kQ8_0, bf16, Tile256>>("Q8_0 256, epilogue", {{120, 203, 96, 2, 0.5, 2, true, Activation::relu}}, 6);
+  run<Of<DType::kQ4_0, bf16, Tile16>>("Q4_0 16, epilogue", {{14, 203, 320, 3, 0.5, 1, true, Activation::relu}, {14, 203, 320, 3, 0.25, -1, true, Activation::silu}}, 20);
+  run<Of<DType::kQ8_0, bf16, Tile256>>("Q8_0 256, epilogue", {{120, 203, 96, 2, 0.5, 2, true, Activation::relu}}, 20);
 }
 TEST(WeightOnlyEmulated, Nothing) {
-  run<Of<DType::kQ4_0, bf16, Tile16>>("K = 0, alpha = 0", {{7, 20, 0, 1, 1, 1}, {7, 150, 64, 2, 0, -1, true}}, 6);
-  run<Of<DType::kQ8_0, bf16, Tile256>>("K = 0", {{7, 150, 0, 1, 1, 0, true}}, 6);
+  run<Of<DType::kQ4_0, bf16, Tile16>>("K = 0, alpha = 0", {{7, 20, 0, 1, 1, 1}, {7, 150, 64, 2, 0, -1, true}}, 20);
+  run<Of<DType::kQ8_0, bf16, Tile256>>("K = 0", {{7, 150, 0, 1, 1, 0, true}}, 20);
 }
 
 }  // namespace
