@@ -32,6 +32,13 @@ class WeightsProblem(ctypes.Structure):
                 [("workspace", ctypes.c_void_p), ("workspace_bytes", ctypes.c_int64)])
 
 
+class GroupedProblem(ctypes.Structure):
+    _fields_ = ([("struct_bytes", ctypes.c_size_t)] + [(x, ctypes.c_int) for x in ("type", "output_type")] +
+                [(x, ctypes.c_int64) for x in ("rows", "n", "k", "groups")] + [(x, ctypes.c_void_p) for x in "abd"] +
+                [(x, ctypes.c_int64) for x in ("a_stride", "b_stride", "b_group_stride", "d_stride")] +
+                [("alpha", ctypes.c_float), ("starts", ctypes.c_void_p), ("counts", ctypes.c_void_p), ("row_step", ctypes.c_int64)])
+
+
 class GemmPlan(ctypes.Structure):
     _fields_ = [("tile", ctypes.c_int32), ("blocks", ctypes.c_int32), ("workspace_bytes", ctypes.c_int64),
                 ("microseconds", ctypes.c_double)]
@@ -127,3 +134,19 @@ class Library:
         status = self.c.wf_gemm_weights_make_plan(ctypes.byref(problem), self.multiprocessors, tile, ctypes.byref(plan),
                                                   self.message, len(self.message))
         return plan if status == 0 else None
+
+    def grouped_problem(self, a, b, d, starts=None, counts=None, row_step=0, alpha=1.0):
+        """D (rows of group g) = alpha A (rows of group g, K) B (groups, N, K)[g]^T; starts or counts: int32 on the GPU."""
+        p = GroupedProblem(struct_bytes=ctypes.sizeof(GroupedProblem), type=TYPES[a.dtype], output_type=TYPES[d.dtype],
+                           rows=d.shape[0], n=d.shape[1], k=a.shape[1], groups=b.shape[0], a=a.data_ptr(), b=b.data_ptr(),
+                           d=d.data_ptr(), a_stride=a.stride(0), b_stride=b.stride(1), b_group_stride=b.stride(0),
+                           d_stride=d.stride(0), alpha=alpha, row_step=row_step)
+        for name, x in (("starts", starts), ("counts", counts)):
+            if x is not None:
+                setattr(p, name, x.data_ptr())
+        p.tensors = (a, b, d, starts, counts)  # kept alive
+        return p
+
+    def gemm_grouped(self, problem, tile=-1):
+        stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
+        self.check(self.c.wf_gemm_grouped_run(ctypes.byref(problem), tile, stream, self.message, len(self.message)))

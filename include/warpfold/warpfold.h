@@ -89,6 +89,29 @@ wf_status wf_gemm_run(const wf_gemm_problem* problem, int tile, void* stream, ch
 int wf_gemm_tile_count(void);
 const char* wf_gemm_tile_name(int tile);
 
+/* D (rows of group g) = alpha * A (rows of group g, K) B_g (N, K)^T: groups of rows, each with a matrix of its own.
+ *
+ * A is (rows, K), D (rows, N), B (groups, N, K), all by rows. Which rows a group has stands in device memory and is read
+ * when the product runs: `starts` (groups + 1), group g has the rows from starts[g] to starts[g + 1]; or `counts` (groups),
+ * group g has counts[g] rows from g * row_step on. One of the two is null. Groups may be empty and must not overlap; rows
+ * of D in no group are not written. BF16 and F16 with results of the same type, I8 with I32 (then alpha is 1). */
+typedef struct wf_gemm_grouped_problem {
+  size_t struct_bytes;
+  wf_type type, output_type;
+  int64_t rows, n, k, groups;
+  const void *a, *b;
+  void* d;
+  int64_t a_stride, b_stride, b_group_stride, d_stride;
+  float alpha;
+  const int32_t *starts, *counts;
+  int64_t row_step;
+} wf_gemm_grouped_problem;
+
+/* tile: as in wf_gemm_run; 128x128, 128x192 and 64x64 are compiled. */
+wf_status wf_gemm_grouped_can_run(const wf_gemm_grouped_problem* problem, char* message, size_t message_bytes);
+wf_status wf_gemm_grouped_run(const wf_gemm_grouped_problem* problem, int tile, void* stream, char* message,
+                              size_t message_bytes);
+
 /* Formats of quantised weights: codes in blocks of 32 along K with an fp16 scale, WF_Q4_1 with an fp16 minimum, too. */
 typedef enum wf_weight_type { WF_Q8_0 = 0, WF_Q4_0 = 1, WF_Q4_1 = 2 } wf_weight_type;
 

@@ -91,7 +91,8 @@ struct Quantised {
         auto* codes = reinterpret_cast<uint8_t*>(b) + (has_minimum(type) ? 4 : 2);
         for (int i = 0; i < block_bytes - (has_minimum(type) ? 4 : 2); ++i) codes[i] = uint8_t(rng(256));
         for (int i = 0; i < block_k; ++i) {
-          const int code = code_bits(type) == 8 ? int(int8_t(codes[i])) : (i < 16 ? codes[i] & 15 : codes[i - 16] >> 4) - zero_of(type);
+          const int code = type == DType::kQ8_0 ? int(int8_t(codes[i]))
+                                                  : (i < 16 ? codes[i] & 15 : codes[i - 16] >> 4) - (type == DType::kQ4_0 ? 8 : 0);
           const double scale = double(hopper::to_float(d)), minimum = double(hopper::to_float(m));
           const size_t at = size_t(row * k + block * block_k + i);
           w[at] = scale * code + minimum;
