@@ -7,6 +7,7 @@ TYPES = {torch.bfloat16: 0, torch.float16: 1, torch.int8: 2, torch.int32: 3, tor
          torch.float8_e5m2: 6}
 ACTIVATIONS = ["identity", "relu", "silu", "gelu_tanh", "gelu_erf"]
 GATES = [None, "interleaved", "concatenated"]
+WEIGHT_TYPES = ["Q8_0", "Q4_0", "Q4_1"]
 
 
 class GemmProblem(ctypes.Structure):
@@ -21,6 +22,21 @@ class GemmProblem(ctypes.Structure):
                  ("bias", ctypes.c_void_p), ("row_bias", ctypes.c_void_p),
                  ("activation", ctypes.c_int), ("gate", ctypes.c_int), ("fast_accumulation", ctypes.c_int32),
                  ("workspace", ctypes.c_void_p), ("workspace_bytes", ctypes.c_int64)])
+
+
+class WeightsProblem(ctypes.Structure):
+    _fields_ = ([("struct_bytes", ctypes.c_size_t)] + [(x, ctypes.c_int) for x in ("weight_type", "a_type", "output_type")] +
+                [(x, ctypes.c_int64) for x in "mnk"] + [(x, ctypes.c_void_p) for x in ("a", "weights", "c", "d")] +
+                [(x + "_stride", ctypes.c_int64) for x in "acd"] + [("alpha", ctypes.c_float), ("beta", ctypes.c_float)] +
+                [(x, ctypes.c_void_p) for x in ("row_scale", "column_scale", "bias")] + [("activation", ctypes.c_int)] +
+                [("workspace", ctypes.c_void_p), ("workspace_bytes", ctypes.c_int64)])
+
+
+class GroupedProblem(ctypes.Structure):
+    _fields_ = ([("struct_bytes", ctypes.c_size_t)] + [(x, ctypes.c_int) for x in ("type", "output_type")] +
+                [(x, ctypes.c_int64) for x in ("rows", "n", "k", "groups")] + [(x, ctypes.c_void_p) for x in "abd"] +
+                [(x, ctypes.c_int64) for x in ("a_stride", "b_stride", "b_group_stride", "d_stride")] +
+                [("alpha", ctypes.c_float), ("starts", ctypes.c_void_p), ("counts", ctypes.c_void_p), ("row_step", ctypes.c_int64)])
 
 
 class GemmPlan(ctypes.Structure):
@@ -42,6 +58,8 @@ class Library:
         self.message = ctypes.create_string_buffer(512)
         self.multiprocessors = torch.cuda.get_device_properties(0).multi_processor_count
         self.tiles = [self.c.wf_gemm_tile_name(i).decode() for i in range(self.c.wf_gemm_tile_count())]
+        self.c.wf_gemm_weights_tile_name.restype = ctypes.c_char_p
+        self.weight_tiles = [self.c.wf_gemm_weights_tile_name(i).decode() for i in range(self.c.wf_gemm_weights_tile_count())]
         self.workspace = torch.zeros(64 << 20, dtype=torch.uint8, device="cuda")
 
     def problem(self, a, b, c, d, alpha=1.0, beta=0.0, row=None, column=None, bias=None, row_bias=None,
@@ -79,3 +97,56 @@ class Library:
         status = self.c.wf_gemm_make_plan(ctypes.byref(problem), self.multiprocessors, tile, ctypes.byref(plan),
                                           self.message, len(self.message))
         return plan if status == 0 else None
+
+    def pack(self, weight_type, n, k, rows):
+        """W (N, K) as a file has it, bytes on the CPU, packed and moved to the GPU."""
+        kind, size = WEIGHT_TYPES.index(weight_type), ctypes.c_int64()
+        n, k = ctypes.c_int64(n), ctypes.c_int64(k)
+        self.check(self.c.wf_gemm_weights_packed_bytes(kind, n, k, ctypes.byref(size), self.message, len(self.message)))
+        packed = torch.empty(size.value, dtype=torch.uint8)
+        self.check(self.c.wf_gemm_weights_pack(kind, n, k, ctypes.c_void_p(rows.data_ptr()), ctypes.c_int64(rows.numel()),
+                                               ctypes.c_void_p(packed.data_ptr()), size, self.message, len(self.message)))
+        return packed.cuda()
+
+    def weights_problem(self, weight_type, a, packed, c, d, alpha=1.0, beta=0.0, row=None, column=None, bias=None,
+                        activation="identity"):
+        """D (M, N) = alpha A (M, K) W (N, K)^T + beta C (M, N) and so on, with packed weights."""
+        p = WeightsProblem(struct_bytes=ctypes.sizeof(WeightsProblem), weight_type=WEIGHT_TYPES.index(weight_type),
+                           a_type=TYPES[a.dtype], output_type=TYPES[d.dtype], m=d.shape[0], n=d.shape[1], k=a.shape[1],
+                           a=a.data_ptr(), weights=packed.data_ptr(), d=d.data_ptr(), a_stride=a.stride(0),
+                           d_stride=d.stride(0), alpha=alpha, beta=beta, activation=ACTIVATIONS.index(activation),
+                           workspace=self.workspace.data_ptr(), workspace_bytes=self.workspace.numel())
+        if c is not None:
+            p.c, p.c_stride = c.data_ptr(), c.stride(0)
+        for name, x in (("row_scale", row), ("column_scale", column), ("bias", bias)):
+            if x is not None:
+                setattr(p, name, x.data_ptr())
+        p.tensors = (a, packed, c, d, row, column, bias)  # kept alive
+        return p
+
+    def gemm_weights(self, problem, tile=-1):
+        stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
+        self.check(self.c.wf_gemm_weights_run(ctypes.byref(problem), tile, stream, self.message, len(self.message)))
+
+    def weights_plan(self, problem, tile=-1):
+        """The plan, or None where the tile is not compiled for such a problem."""
+        plan = GemmPlan()
+        status = self.c.wf_gemm_weights_make_plan(ctypes.byref(problem), self.multiprocessors, tile, ctypes.byref(plan),
+                                                  self.message, len(self.message))
+        return plan if status == 0 else None
+
+    def grouped_problem(self, a, b, d, starts=None, counts=None, row_step=0, alpha=1.0):
+        """D (rows of group g) = alpha A (rows of group g, K) B (groups, N, K)[g]^T; starts or counts: int32 on the GPU."""
+        p = GroupedProblem(struct_bytes=ctypes.sizeof(GroupedProblem), type=TYPES[a.dtype], output_type=TYPES[d.dtype],
+                           rows=d.shape[0], n=d.shape[1], k=a.shape[1], groups=b.shape[0], a=a.data_ptr(), b=b.data_ptr(),
+                           d=d.data_ptr(), a_stride=a.stride(0), b_stride=b.stride(1), b_group_stride=b.stride(0),
+                           d_stride=d.stride(0), alpha=alpha, row_step=row_step)
+        for name, x in (("starts", starts), ("counts", counts)):
+            if x is not None:
+                setattr(p, name, x.data_ptr())
+        p.tensors = (a, b, d, starts, counts)  # kept alive
+        return p
+
+    def gemm_grouped(self, problem, tile=-1):
+        stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
+        self.check(self.c.wf_gemm_grouped_run(ctypes.byref(problem), tile, stream, self.message, len(self.message)))

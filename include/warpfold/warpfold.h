@@ -89,6 +89,67 @@ wf_status wf_gemm_run(const wf_gemm_problem* problem, int tile, void* stream, ch
 int wf_gemm_tile_count(void);
 const char* wf_gemm_tile_name(int tile);
 
+/* D (rows of group g) = alpha * A (rows of group g, K) B_g (N, K)^T: groups of rows, each with a matrix of its own.
+ *
+ * A is (rows, K), D (rows, N), B (groups, N, K), all by rows. Which rows a group has stands in device memory and is read
+ * when the product runs: `starts` (groups + 1), group g has the rows from starts[g] to starts[g + 1]; or `counts` (groups),
+ * group g has counts[g] rows from g * row_step on. One of the two is null. Groups may be empty and must not overlap; rows
+ * of D in no group are not written. BF16 and F16 with results of the same type, I8 with I32 (then alpha is 1). */
+typedef struct wf_gemm_grouped_problem {
+  size_t struct_bytes;
+  wf_type type, output_type;
+  int64_t rows, n, k, groups;
+  const void *a, *b;
+  void* d;
+  int64_t a_stride, b_stride, b_group_stride, d_stride;
+  float alpha;
+  const int32_t *starts, *counts;
+  int64_t row_step;
+} wf_gemm_grouped_problem;
+
+/* tile: as in wf_gemm_run; 128x128, 128x192 and 64x64 are compiled. */
+wf_status wf_gemm_grouped_can_run(const wf_gemm_grouped_problem* problem, char* message, size_t message_bytes);
+wf_status wf_gemm_grouped_run(const wf_gemm_grouped_problem* problem, int tile, void* stream, char* message,
+                              size_t message_bytes);
+
+/* Formats of quantised weights: codes in blocks of 32 along K with an fp16 scale, WF_Q4_1 with an fp16 minimum, too. */
+typedef enum wf_weight_type { WF_Q8_0 = 0, WF_Q4_0 = 1, WF_Q4_1 = 2 } wf_weight_type;
+
+/* y = row_scale (M) * column_scale (N) * alpha * A (M, K) W (N, K)^T + bias (N);  D (M, N) = activation (y) + beta * C (M, N)
+ *
+ * with quantised weights W, packed by wf_gemm_weights_pack. A is BF16, C and D are BF16 or F32. K is a multiple of 32.
+ * Null scales are ones, a null bias zeros. beta = 0: C may be null and is not read. alpha = 0 or K = 0: A and W may be
+ * null. The weights must not be written by the kernel just before on the stream: they are read while it may still run. */
+typedef struct wf_gemm_weights_problem {
+  size_t struct_bytes;
+  wf_weight_type weight_type;
+  wf_type a_type, output_type;
+  int64_t m, n, k;
+  const void *a, *weights, *c; /* weights: packed, in device memory, on a multiple of 16 bytes */
+  void* d;
+  int64_t a_stride, c_stride, d_stride; /* elements from row to row */
+  float alpha, beta;
+  const float *row_scale, *column_scale, *bias; /* in device memory */
+  wf_activation activation;
+  void* workspace; /* as that of wf_gemm_problem, of wf_gemm_weights_make_plan's bytes */
+  int64_t workspace_bytes;
+} wf_gemm_weights_problem;
+
+/* Bytes that W (N, K) takes when it is packed. */
+wf_status wf_gemm_weights_packed_bytes(wf_weight_type type, int64_t n, int64_t k, int64_t* bytes, char* message,
+                                       size_t message_bytes);
+/* Packs W (N, K), `row_bytes` of GGUF blocks row by row, into `packed`; both in host memory. */
+wf_status wf_gemm_weights_pack(wf_weight_type type, int64_t n, int64_t k, const void* rows, int64_t row_bytes, void* packed,
+                               int64_t packed_bytes, char* message, size_t message_bytes);
+/* tile: an index below wf_gemm_weights_tile_count(), or -1 for the tile that Warpfold chooses. */
+wf_status wf_gemm_weights_can_run(const wf_gemm_weights_problem* problem, char* message, size_t message_bytes);
+wf_status wf_gemm_weights_make_plan(const wf_gemm_weights_problem* problem, int multiprocessors, int tile,
+                                    wf_gemm_plan* plan, char* message, size_t message_bytes);
+wf_status wf_gemm_weights_run(const wf_gemm_weights_problem* problem, int tile, void* stream, char* message,
+                              size_t message_bytes);
+int wf_gemm_weights_tile_count(void);
+const char* wf_gemm_weights_tile_name(int tile);
+
 /* Which keys a query sees. Causal: key j is visible to query i if j <= i + seqlen_k - seqlen_q. */
 typedef enum wf_mask { WF_NO_MASK = 0, WF_CAUSAL = 1 } wf_mask;
 

@@ -2,6 +2,7 @@
 #include <string>
 
 #include "common.h"
+#include "warpfold/kernels/gemm/grouped_gemm.h"
 #include "warpfold/kernels/gemm/tiles.h"
 
 namespace gemm = warpfold::kernels::gemm;
@@ -73,6 +74,32 @@ Status run(const wf_gemm_problem* p, int tile, void* stream) {
   return gemm::run(problem, stream, id);
 }
 
+Result<gemm::GroupedProblem> problem_of(const wf_gemm_grouped_problem* given) {
+  WF_TRY(const wf_gemm_grouped_problem p, copy_of(given, "grouped gemm"));
+  gemm::GroupedProblem out;
+  WF_TRY(out.type, type_of(p.type, "grouped gemm: type"));
+  WF_TRY(out.output_type, type_of(p.output_type, "grouped gemm: output_type"));
+  out.rows = p.rows;
+  out.n = p.n;
+  out.k = p.k;
+  out.groups = p.groups;
+  out.a = {p.a, p.a_stride};
+  out.b = {p.b, p.b_stride, p.b_group_stride};
+  out.d = p.d;
+  out.d_stride = p.d_stride;
+  out.alpha = p.alpha;
+  out.starts = p.starts;
+  out.counts = p.counts;
+  out.row_step = p.row_step;
+  return out;
+}
+
+Status run(const wf_gemm_grouped_problem* p, int tile, void* stream) {
+  WF_TRY(const gemm::GroupedProblem problem, problem_of(p));
+  WF_TRY(const auto id, tile_of(tile));
+  return gemm::run(problem, stream, id);
+}
+
 Status make_plan(const wf_gemm_problem* p, int multiprocessors, int tile, wf_gemm_plan* out) {
   WF_TRY(const gemm::Problem problem, problem_of(p));
   WF_TRY(const auto id, tile_of(tile));
@@ -104,6 +131,16 @@ wf_status wf_gemm_workspace(const wf_gemm_problem* p, int multiprocessors, int64
 }
 
 wf_status wf_gemm_run(const wf_gemm_problem* p, int tile, void* stream, char* message, size_t message_bytes) {
+  return report(run(p, tile, stream), message, message_bytes);
+}
+
+wf_status wf_gemm_grouped_can_run(const wf_gemm_grouped_problem* p, char* message, size_t message_bytes) {
+  const auto problem = problem_of(p);
+  return report(problem ? gemm::can_run(*problem) : Status(tl::unexpected(problem.error())), message, message_bytes);
+}
+
+wf_status wf_gemm_grouped_run(const wf_gemm_grouped_problem* p, int tile, void* stream, char* message,
+                              size_t message_bytes) {
   return report(run(p, tile, stream), message, message_bytes);
 }
 

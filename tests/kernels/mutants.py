@@ -2,8 +2,7 @@
 """Breaks the GEMM in one place at a time and checks that its emulated test notices.
 
 Usage: mutants.py --test gemm_emulated_test.cpp --libraries a.a b.a ... [--subset] [--seeds n] [--only text]
-Each mutant is compiled with the changed header in front of the include path. A mutant that survives is a failure, and so
-is one that no longer compiles or whose text is not in the source. --subset runs every fourth.
+--subset runs every fourth.
 """
 from planted_bugs import check_headers
 

@@ -43,8 +43,11 @@ def check(mutants, options, every, title, outcome):
 
 
 def check_headers(mutants, every):
-    """Suites for kernels: a mutant is (what is wrong, file under include/, text, replacement), and the kernel's emulated
-    test is compiled with the changed header in front of the include path."""
+    """Plants bugs (what is wrong, header, text, replacement) in kernels whose test is compiled from their headers.
+
+    Each mutant is compiled with the changed header in front of the include path. A mutant that survives is a failure, and
+    so is one that no longer compiles or whose text is not in the source.
+    """
     p = parser()
     p.add_argument("--test", required=True)
     p.add_argument("--libraries", nargs="+", required=True)

@@ -9,12 +9,15 @@
 #include "warpfold/kernels/attention/tiles.h"
 #include "warpfold/kernels/gemm/config.h"
 #include "warpfold/kernels/gemm/proofs.h"
+#include "warpfold/kernels/weight_only/proofs.h"
+#include "warpfold/kernels/weight_only/tiles.h"
 
 namespace warpfold::cli::layout_tool {
 
 namespace attention = kernels::attention;
 namespace gemm = kernels::gemm;
 namespace hw = layout::hardware;
+namespace weight_only = kernels::weight_only;
 
 namespace {
 
@@ -33,6 +36,9 @@ std::vector<Named> all_chains() {
   for (const attention::TileId id : attention::all_tiles)
     list.push_back({"attention_" + attention::with_tile(id, [](auto t) { return std::string(t.name); }),
                     attention::chain_of(id)});
+  for (const weight_only::TileId id : weight_only::all_tiles)
+    list.push_back({"weight_only_" + weight_only::with_tile(id, [](auto t) { return std::string(t.name); }),
+                    weight_only::chain_of(id)});
   return list;
 }
 

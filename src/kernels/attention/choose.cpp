@@ -8,30 +8,28 @@
 namespace warpfold::kernels::attention {
 namespace {
 
-// Head dims up to these, the mask, the least seqlen_k, and the tile; the first row that fits is taken. Gains:
-// against the runner-up on an H200, bf16, 16k tokens, 512 to 16k keys
-// (docs/notes/2026-12-02-attention-first.md).
+// Head dims up to these, the mask, the least of both lengths, and the tile; the first row that fits is taken.
+// Gains: against the runner-up on an H200, bf16, 16k tokens, 512 to 16k keys
+// (docs/notes: 2026-12-02-attention-first.md, 2026-12-03-attention-pairs.md).
 struct Row {
   int head_dim;
   Mask mask;
-  int64_t least_keys;
+  int64_t least_length;
   TileId tile;
 };
 constexpr Row table[] = {
-    {64, Mask::none, 0, TileId::d64_plain_turns},      // 4 to 7 % over overlapped
-    {64, Mask::causal, 0, TileId::d64_causal},         // 0 to 4 % over overlapped
-    {128, Mask::none, 6144, TileId::d128_plain_wide},  // 3 % over 128 keys at 8k and 16k; -2 % at 1k, 0 at 4k
-    {128, Mask::none, 0, TileId::d128_plain},          // 0 to 4 % over turns from 1k on
-    {128, Mask::causal, 0, TileId::d128_causal},       // within 1 % of overlapped
-    {256, Mask::none, 0, TileId::d256_plain},          // within 1 % of turns
-    {256, Mask::causal, 0, TileId::d256_causal_overlapped},  // 1 to 2 % over turns
+    {64, Mask::none, 0, TileId::d64_plain_turns},              // 4 to 7 % over overlapped
+    {64, Mask::causal, 0, TileId::d64_causal},                 // 0 to 4 % over overlapped
+    {128, Mask::none, 2048, TileId::d128_plain_wide_cluster},  // 2 to 3 % over single blocks
+    {128, Mask::none, 0, TileId::d128_plain},                  // 0 to 4 % over turns from 1k on
+    {128, Mask::causal, 0, TileId::d128_causal},               // within 1 % of overlapped
+    {256, Mask::none, 0, TileId::d256_plain},                  // within 1 % of turns
+    {256, Mask::causal, 0, TileId::d256_causal_overlapped},    // 1 to 2 % over turns
 };
 
 template <class Tile>
 bool serves(const Problem& p) {
-  return Tile::mask == p.mask && p.head_dim <= Tile::head_dim && p.v_head_dim <= Tile::v_head_dim &&
-         Tile::cluster ==
-             1;  // pairs of blocks are wrong on the chip: docs/notes/2026-12-02-attention-first.md
+  return Tile::mask == p.mask && p.head_dim <= Tile::head_dim && p.v_head_dim <= Tile::v_head_dim;
 }
 
 }  // namespace
@@ -39,15 +37,14 @@ bool serves(const Problem& p) {
 Result<TileId> choose(const Problem& p, std::optional<TileId> tile) {
   if (tile) {
     if (!with_tile(*tile, [&]<class Tile>(Tile) { return serves<Tile>(p); }))
-      return fail(
-          ErrorCode::kUnsupported,
-          fmt::format("attention: the tile {} is for other head dims or another mask, or is not offered",
-                      with_tile(*tile, [](auto t) { return t.name; })));
+      return fail(ErrorCode::kUnsupported,
+                  fmt::format("attention: the tile {} is for other head dims or another mask",
+                              with_tile(*tile, [](auto t) { return t.name; })));
     return *tile;
   }
   for (const Row& row : table)
     if (row.mask == p.mask && std::max(p.head_dim, p.v_head_dim) <= row.head_dim &&
-        p.seqlen_k >= row.least_keys)
+        std::min(p.seqlen_q, p.seqlen_k) >= row.least_length)
       return row.tile;
   return fail(ErrorCode::kUnsupported,
               fmt::format("attention: no tile for head dims {} and {}", p.head_dim, p.v_head_dim));

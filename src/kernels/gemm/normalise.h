@@ -1,6 +1,7 @@
 // What planning and running share on the host.
 #pragma once
 
+#include "warpfold/kernels/gemm/grouped_gemm.h"
 #include "warpfold/kernels/gemm/tiles.h"
 
 namespace warpfold::kernels::gemm {
@@ -13,6 +14,10 @@ Kind kind_of(const Problem& p);
 
 // Nothing to do.
 bool is_empty(const Problem& p);
+bool is_empty(const GroupedProblem& p);
+
+// The tile of a grouped product: sizes are not known here, so it goes by the mean rows of a group.
+TileId grouped_tile(const GroupedProblem& p);
 
 // plan() for a problem that is normalised and that can_run accepts.
 Result<Plan> choose(const Problem& p, int multiprocessors, std::optional<TileId> tile, int64_t workspace_limit);

@@ -50,6 +50,14 @@ template <class Output>
 constexpr int prove_int8() {
   return prove<int8_t, int8_t, Output, Fusion::linear>() + prove<int8_t, int8_t, Output, Fusion::full>();
 }
+// Grouped products: their tiles are those of plain ones, and their epilogue differs in what TMA stores.
+template <class T, class Output, class... Tiles>
+constexpr bool grouped_hold() {
+  return (Proof<of<T, T, Output, Grouped<Tiles>, Fusion::none, Major::k, Major::k>>::holds && ...);
+}
+static_assert(grouped_hold<bf16, bf16, Tile128x128, Tile128x192, Tile64x64>() &&
+              grouped_hold<int8_t, int32_t, Tile128x128, Tile128x192, Tile64x64>());
+
 constexpr int proved = prove_16_bit<bf16>() + prove_16_bit<hopper::f16>() +
                        prove<hopper::tf32, hopper::tf32, float>() + prove<int8_t, int8_t, int32_t>() +
                        prove_int8<bf16>() + prove_int8<hopper::f16>() + prove_fp8<hopper::e4m3, hopper::e4m3>() +

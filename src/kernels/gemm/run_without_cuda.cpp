@@ -16,4 +16,10 @@ Status run(const Problem& problem, void*, std::optional<TileId>) {
   return fail(ErrorCode::kUnsupported, "gemm: this build has no CUDA");
 }
 
+Status run(const GroupedProblem& problem, void*, std::optional<TileId>) {
+  WF_CHECK(can_run(problem));
+  if (is_empty(problem)) return {};
+  return fail(ErrorCode::kUnsupported, "grouped gemm: this build has no CUDA");
+}
+
 }  // namespace warpfold::kernels::gemm

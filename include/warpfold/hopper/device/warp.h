@@ -40,6 +40,12 @@ WF_ATOM uint32_t byte_permute(uint32_t a, uint32_t b, uint32_t selector) {
   asm("prmt.b32 %0, %1, %2, %3;" : "=r"(r) : "r"(a), "r"(b), "r"(selector));
   return r;
 }
+// a & mask | bits in one instruction: two constants make the compiler take two.
+WF_ATOM uint32_t select_bits(uint32_t a, uint32_t mask, uint32_t bits) {
+  uint32_t r;
+  asm("lop3.b32 %0, %1, %2, %3, 0xEA;" : "=r"(r) : "r"(a), "r"(mask), "r"(bits));
+  return r;
+}
 
 // ---- Numbers: round to nearest even; NaN stays NaN.
 WF_ATOM float to_float(bf16 x) { return __uint_as_float(uint32_t(x.bits) << 16); }
@@ -56,6 +62,12 @@ WF_ATOM uint32_t pack_bf16(float low, float high) {
 WF_ATOM uint32_t pack_f16(float low, float high) {
   uint32_t r;
   asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(r) : "f"(high), "f"(low));
+  return r;
+}
+// Both halves of a pair; each sum rounded once.
+WF_ATOM uint32_t add_bf16x2(uint32_t a, uint32_t b) {
+  uint32_t r;
+  asm("add.rn.bf16x2 %0, %1, %2;" : "=r"(r) : "r"(a), "r"(b));
   return r;
 }
 // a / b within 2 units in the last place; 0 where |b| > 2^126.

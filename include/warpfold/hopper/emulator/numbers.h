@@ -63,6 +63,11 @@ inline uint32_t pack_bf16(float low, float high) {
 inline uint32_t pack_f16(float low, float high) {
   return to_f16(low).bits | uint32_t(to_f16(high).bits) << 16;
 }
+// 24 bits are more than twice the 8 of bf16 plus 1: rounding to fp32 in between changes nothing.
+inline uint32_t add_bf16x2(uint32_t a, uint32_t b) {
+  const auto half = [](uint32_t pair, int i) { return to_float(bf16{uint16_t(pair >> 16 * i)}); };
+  return pack_bf16(half(a, 0) + half(b, 0), half(a, 1) + half(b, 1));
+}
 // A finite divisor above 2^126 gives 0 (NaN for an infinite dividend).
 inline float divide_approx(float a, float b) { return std::fabs(b) > 0x1p126f ? a * 0.0f : a / b; }
 inline float exp2_approx(float x) { return std::exp2(x); }

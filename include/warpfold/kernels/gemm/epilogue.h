@@ -183,6 +183,13 @@ struct Epilogue {
     }
   }
 
+  // Columns of the box at `at` that TMA stores. Rows past a group's last belong to the next group: boxes that reach them
+  // are stored from registers.
+  WF_ATOM int tail(const Place& at) const {
+    if constexpr (Config::grouped) return at.row + Config::Box::rows > output.m ? 0 : output.tail();
+    return output.tail();
+  }
+
   // Element (row, column) of the box that a patch's register i holds, the patch beginning at `x`.
   WF_ATOM int element_row(int x, int i) const {
     return Config::element_row(warp(), hopper::lane_id(), x, i);
@@ -195,7 +202,7 @@ struct Epilogue {
     WF_UNROLL
     for (int i = 0; i < 8; ++i) {
       const int r = at.row + element_row(x, i), c = at.column + element_column(x, i);
-      if (r < output.m && c >= output.tail() && c < output.n)
+      if (r < output.m && c >= tail(at) && c < output.n)
         hopper::store_global(output.d + at.batch * output.batch_stride + r * output.stride + c, d[i]);
     }
   }
@@ -275,7 +282,7 @@ struct Epilogue {
   WF_ATOM void write_box(Box box, int number, const Sum* v, const Place& at) const {
     constexpr int width = Config::swapped ? Config::tile_n : Config::span;  // of the patches, side by side
     constexpr int columns_of_box = Config::swapped ? 64 : Config::span;
-    const bool with_tail = output.tail() != output.n && at.column + columns_of_box > output.tail();
+    const bool with_tail = tail(at) != output.n && at.column + columns_of_box > tail(at);
     const int first = Config::swapped ? 0 : number % Config::boxes_across * Config::box_columns;
     RowFactors rows{};
     if constexpr (Config::factors) rows = row_factors(Config::swapped ? number : number / Config::boxes_across);
@@ -318,7 +325,7 @@ struct Epilogue {
       hopper::fence_async_shared();
       hopper::named_sync(1 + warpgroup, 128);
       if (leader()) {
-        if (at.column < output.tail()) buffer(i).store(map_d, at.row, at.column, batch);
+        if (at.column < tail(at)) buffer(i).store(map_d, at.row, at.column, batch);
         hopper::bulk_commit();
         if (with_c && box + 1 >= Config::buffers && box + 1 < Config::boxes) {
           hopper::bulk_wait_read<1>();  // box - 1 has left: its buffer takes the C of box + 1

@@ -35,11 +35,12 @@ enum class TileId : uint8_t {
 //               of a WGMMA are filled by rows of B (the weights)
 // resident      blocks that fit a multiprocessor: with two, the next launch is set up while this one ends
 // promoted      the products of each 128 of K are summed in full fp32: the tensor cores keep fewer bits for fp8
+// grouped       rows of A and D come in groups, each with a matrix B of its own: see grouped.h
 // product_sets  promoted: results of stages that are held at a time
 struct TileDefaults {
   static constexpr int cluster = 1, resident = 1, product_sets = 1;
   static constexpr Schedule schedule = Schedule::ping_pong;
-  static constexpr bool split = false, swapped = false, promoted = false;
+  static constexpr bool split = false, swapped = false, promoted = false, grouped = false;
 };
 struct Tile128x128 : TileDefaults {
   static constexpr const char* name = "128x128";
@@ -105,6 +106,12 @@ struct TilePromoted192 : TilePromoted128 {
   static constexpr const char* name = "promoted_128x192";
   static constexpr TileId id = TileId::promoted_m128_n192;
   static constexpr int tile_n = 192, stages = 4, cluster = 2, product_sets = 1;
+};
+
+// The tile of a grouped product.
+template <class TileType>
+struct Grouped : TileType {
+  static constexpr bool grouped = true;
 };
 
 inline constexpr TileId all_tiles[] = {

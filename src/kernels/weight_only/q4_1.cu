@@ -1,0 +1,9 @@
+#include "warpfold/hopper/hopper.h"
+// Before the kernel, which uses them:
+#include "warpfold/hopper/device/wgmma_bf16.h"
+
+#include "instances.h"
+
+namespace warpfold::kernels::weight_only {
+std::vector<Instance> q4_1_instances() { return instances<DType::kQ4_1>(); }
+}  // namespace warpfold::kernels::weight_only
