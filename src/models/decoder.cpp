@@ -55,7 +55,7 @@ std::vector<double> rope_frequencies(const Rope& rope) {
   return f;
 }
 
-void rope_table(const std::vector<double>& frequencies, std::int64_t start, std::int64_t tokens,
+void rope_table(const std::vector<double>& frequencies, double magnitude, std::int64_t start, std::int64_t tokens,
                 std::vector<float>& cosine, std::vector<float>& sine) {
   const std::size_t half = frequencies.size();
   cosine.resize(static_cast<std::size_t>(tokens) * half);
@@ -63,8 +63,8 @@ void rope_table(const std::vector<double>& frequencies, std::int64_t start, std:
   for (std::int64_t t = 0; t < tokens; ++t)
     for (std::size_t i = 0; i < half; ++i) {
       const double angle = static_cast<double>(start + t) * frequencies[i];
-      cosine[static_cast<std::size_t>(t) * half + i] = static_cast<float>(std::cos(angle));
-      sine[static_cast<std::size_t>(t) * half + i] = static_cast<float>(std::sin(angle));
+      cosine[static_cast<std::size_t>(t) * half + i] = static_cast<float>(magnitude * std::cos(angle));
+      sine[static_cast<std::size_t>(t) * half + i] = static_cast<float>(magnitude * std::sin(angle));
     }
 }
 
@@ -94,8 +94,9 @@ class Pass {
     grow(s_.gate, rows(c_.d_ff));
     grow(s_.up, rows(c_.d_ff));
     if (c_.post_norms) grow(s_.branch, rows(c_.d_model));
-    rope_table(m_.frequencies, s_.length, tokens, s_.cosine, s_.sine);
-    if (c_.window > 0) rope_table(m_.local_frequencies, s_.length, tokens, s_.local_cosine, s_.local_sine);
+    rope_table(m_.frequencies, c_.rope.magnitude, s_.length, tokens, s_.cosine, s_.sine);
+    if (c_.window > 0)
+      rope_table(m_.local_frequencies, c_.local_rope.magnitude, s_.length, tokens, s_.local_cosine, s_.local_sine);
   }
 
   void embed(std::span<const std::int32_t> ids) {
