@@ -13,6 +13,7 @@
 #include <nlohmann/json.hpp>
 
 #include "models/config.h"
+#include "models/for_tokens.h"
 #include "models/weights.h"
 #include "warpfold/ops/attention.h"
 #include "warpfold/ops/elementwise.h"
@@ -66,19 +67,6 @@ void rope_table(const std::vector<double>& frequencies, double magnitude, std::i
       cosine[static_cast<std::size_t>(t) * half + i] = static_cast<float>(magnitude * std::cos(angle));
       sine[static_cast<std::size_t>(t) * half + i] = static_cast<float>(magnitude * std::sin(angle));
     }
-}
-
-// Calls body(t) for every token: in parallel when there are enough to share.
-template <class Body>
-void for_tokens(std::int64_t tokens, ThreadPool& pool, Body body) {
-  constexpr std::int64_t kTokensAChunk = 8;
-  if (tokens <= kTokensAChunk) {
-    for (std::int64_t t = 0; t < tokens; ++t) body(t);
-    return;
-  }
-  pool.parallel_for((tokens + kTokensAChunk - 1) / kTokensAChunk, [&](std::int64_t c, int) {
-    for (std::int64_t t = c * kTokensAChunk; t < std::min((c + 1) * kTokensAChunk, tokens); ++t) body(t);
-  });
 }
 
 // The pass of one chunk through the layers.
