@@ -13,6 +13,7 @@
 #include <nlohmann/json.hpp>
 
 #include "models/config.h"
+#include "models/for_tokens.h"
 #include "models/weights.h"
 #include "warpfold/ops/attention.h"
 #include "warpfold/ops/elementwise.h"
@@ -55,7 +56,7 @@ std::vector<double> rope_frequencies(const Rope& rope) {
   return f;
 }
 
-void rope_table(const std::vector<double>& frequencies, std::int64_t start, std::int64_t tokens,
+void rope_table(const std::vector<double>& frequencies, double magnitude, std::int64_t start, std::int64_t tokens,
                 std::vector<float>& cosine, std::vector<float>& sine) {
   const std::size_t half = frequencies.size();
   cosine.resize(static_cast<std::size_t>(tokens) * half);
@@ -63,22 +64,9 @@ void rope_table(const std::vector<double>& frequencies, std::int64_t start, std:
   for (std::int64_t t = 0; t < tokens; ++t)
     for (std::size_t i = 0; i < half; ++i) {
       const double angle = static_cast<double>(start + t) * frequencies[i];
-      cosine[static_cast<std::size_t>(t) * half + i] = static_cast<float>(std::cos(angle));
-      sine[static_cast<std::size_t>(t) * half + i] = static_cast<float>(std::sin(angle));
+      cosine[static_cast<std::size_t>(t) * half + i] = static_cast<float>(magnitude * std::cos(angle));
+      sine[static_cast<std::size_t>(t) * half + i] = static_cast<float>(magnitude * std::sin(angle));
     }
-}
-
-// Calls body(t) for every token: in parallel when there are enough to share.
-template <class Body>
-void for_tokens(std::int64_t tokens, ThreadPool& pool, Body body) {
-  constexpr std::int64_t kTokensAChunk = 8;
-  if (tokens <= kTokensAChunk) {
-    for (std::int64_t t = 0; t < tokens; ++t) body(t);
-    return;
-  }
-  pool.parallel_for((tokens + kTokensAChunk - 1) / kTokensAChunk, [&](std::int64_t c, int) {
-    for (std::int64_t t = c * kTokensAChunk; t < std::min((c + 1) * kTokensAChunk, tokens); ++t) body(t);
-  });
 }
 
 // The pass of one chunk through the layers.
@@ -94,8 +82,9 @@ class Pass {
     grow(s_.gate, rows(c_.d_ff));
     grow(s_.up, rows(c_.d_ff));
     if (c_.post_norms) grow(s_.branch, rows(c_.d_model));
-    rope_table(m_.frequencies, s_.length, tokens, s_.cosine, s_.sine);
-    if (c_.window > 0) rope_table(m_.local_frequencies, s_.length, tokens, s_.local_cosine, s_.local_sine);
+    rope_table(m_.frequencies, c_.rope.magnitude, s_.length, tokens, s_.cosine, s_.sine);
+    if (c_.window > 0)
+      rope_table(m_.local_frequencies, c_.local_rope.magnitude, s_.length, tokens, s_.local_cosine, s_.local_sine);
   }
 
   void embed(std::span<const std::int32_t> ids) {

@@ -1,11 +1,6 @@
 #include "models/weights.h"
 
-#include <array>
-#include <span>
-
 #include <fmt/format.h>
-
-#include "warpfold/formats/blocks.h"
 
 namespace warpfold::models {
 namespace {
@@ -36,74 +31,24 @@ constexpr TensorName kPreFfnNorm{"blk.{}.ffn_norm.weight", "model.layers.{}.pre_
 constexpr TensorName kPostAttentionNorm{"blk.{}.post_attention_norm.weight", "model.layers.{}.post_attention_layernorm.weight"};
 constexpr TensorName kPostFfnNorm{"blk.{}.post_ffw_norm.weight", "model.layers.{}.post_feedforward_layernorm.weight"};
 
+// The loader, by this file's pairs of names.
 class Loader {
  public:
-  Loader(const formats::Gguf* gguf, const formats::Safetensors* safetensors, const std::string& name, ops::WeightArena& arena,
-         ThreadPool& pool, const std::function<void(std::int64_t, std::int64_t)>& progress)
-      : gguf_(gguf), safetensors_(safetensors), name_(name), arena_(arena), pool_(pool), progress_(progress) {
-    for (const auto& t : gguf ? gguf->tensors() : safetensors->tensors()) total_ += t.view.bytes();
-  }
+  explicit Loader(TensorLoader& tensors) : tensors_(tensors) {}
 
-  std::int64_t parameters() const { return parameters_; }
-
-  std::string full_name(const TensorName& n, std::int64_t layer) const {
-    return fmt::format(fmt::runtime(gguf_ ? n.gguf : n.hf), layer);
-  }
-  const TensorView* find(const TensorName& n, std::int64_t layer = 0) const {
-    const std::string full = full_name(n, layer);
-    return gguf_ ? gguf_->find(full) : safetensors_->find(full);
-  }
-
+  bool has(const TensorName& n) const { return tensors_.find(full_name(n, 0)) != nullptr; }
   Status vector(const TensorName& n, std::int64_t layer, std::int64_t size, float offset, std::vector<float>& out) {
-    const TensorView* t = find(n, layer);
-    if (!t) return missing(n, layer);
-    if (t->rank != 1 || t->size() != size)
-      return fail(ErrorCode::kBadFile, fmt::format("{}: tensor {} has shape {}, expected ({})", name_, full_name(n, layer), shape(*t), size));
-    out.resize(static_cast<std::size_t>(size));
-    WF_CHECK(formats::dequantize_row(t->dtype, {t->data, static_cast<std::size_t>(t->bytes())}, out));
-    for (float& x : out) x += offset;
-    count(*t);
-    return {};
+    return tensors_.vector(full_name(n, layer), size, offset, out);
   }
-
-  // rows = -1: any number of rows.
   Status matrix(const TensorName& n, std::int64_t layer, std::int64_t rows, std::int64_t columns, ops::PackedMatrix& out) {
-    const TensorView* t = find(n, layer);
-    if (!t) return missing(n, layer);
-    if (t->rank != 2 || t->shape[1] != columns || (rows >= 0 ? t->shape[0] != rows : t->shape[0] < 1))
-      return fail(ErrorCode::kBadFile, fmt::format("{}: tensor {} has shape {}, expected ({}, {})", name_, full_name(n, layer), shape(*t),
-                                                   rows >= 0 ? fmt::to_string(rows) : "vocabulary", columns));
-    const ops::SourceHooks hooks{[this](std::span<const std::byte> part) { prefetch(part); },
-                                 [this](std::span<const std::byte> part) { release(part); }};
-    auto packed = ops::PackedMatrix::pack(*t, arena_, pool_, hooks);
-    if (!packed) return fail(packed.error().code, fmt::format("{}: tensor {}: {}", name_, full_name(n, layer), packed.error().message));
-    out = std::move(*packed);
-    count(*t);
-    return {};
+    return tensors_.matrix(full_name(n, layer), rows, columns, out);
   }
 
  private:
-  tl::unexpected<Error> missing(const TensorName& n, std::int64_t layer) const {
-    return fail(ErrorCode::kBadFile, fmt::format("{}: tensor {} is missing", name_, full_name(n, layer)));
+  std::string full_name(const TensorName& n, std::int64_t layer) const {
+    return fmt::format(fmt::runtime(tensors_.is_gguf() ? n.gguf : n.hf), layer);
   }
-  static std::string shape(const TensorView& t) {
-    return fmt::format("({})", fmt::join(t.shape.begin(), t.shape.begin() + t.rank, ", "));
-  }
-  void prefetch(std::span<const std::byte> part) const { gguf_ ? gguf_->prefetch(part) : safetensors_->prefetch(part); }
-  void release(std::span<const std::byte> part) const { gguf_ ? gguf_->release(part) : safetensors_->release(part); }
-  void count(const TensorView& t) {
-    parameters_ += t.size();
-    done_ += t.bytes();
-    if (progress_) progress_(done_, total_);
-  }
-
-  const formats::Gguf* gguf_;
-  const formats::Safetensors* safetensors_;
-  const std::string& name_;
-  ops::WeightArena& arena_;
-  ThreadPool& pool_;
-  const std::function<void(std::int64_t, std::int64_t)>& progress_;
-  std::int64_t total_ = 0, done_ = 0, parameters_ = 0;
+  TensorLoader& tensors_;
 };
 
 Status load_layer(Loader& in, const DecoderConfig& c, std::int64_t i, LayerWeights& w) {
@@ -137,14 +82,15 @@ Status load_layer(Loader& in, const DecoderConfig& c, std::int64_t i, LayerWeigh
 
 Result<DecoderWeights> load_weights(const DecoderConfig& c, const formats::Gguf* gguf,
                                     const formats::Safetensors* safetensors, const std::string& name, ThreadPool& pool,
-                                    const std::function<void(std::int64_t, std::int64_t)>& progress) {
+                                    const LoadProgress& progress) {
   DecoderWeights w;
-  Loader in(gguf, safetensors, name, w.arena, pool, progress);
+  TensorLoader tensors(gguf, safetensors, name, w.arena, pool, progress);
+  Loader in(tensors);
   WF_CHECK(in.matrix(kEmbedding, 0, -1, c.d_model, w.embedding));
   for (std::int64_t i = 0; i < c.layers; ++i) WF_CHECK(load_layer(in, c, i, w.layers.emplace_back()));
   WF_CHECK(in.vector(kFinalNorm, 0, c.d_model, c.norm_weight_offset, w.final_norm));
-  if (in.find(kHead) || !c.may_tie_head) WF_CHECK(in.matrix(kHead, 0, w.embedding.rows(), c.d_model, w.head));
-  w.parameters = in.parameters();
+  if (in.has(kHead) || !c.may_tie_head) WF_CHECK(in.matrix(kHead, 0, w.embedding.rows(), c.d_model, w.head));
+  w.parameters = tensors.parameters();
   return w;
 }
 

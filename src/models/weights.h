@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "models/config.h"
+#include "models/tensor_loader.h"
 #include "warpfold/core/thread_pool.h"
 #include "warpfold/formats/gguf.h"
 #include "warpfold/formats/safetensors.h"
@@ -37,6 +38,6 @@ struct DecoderWeights {
 // Either source; the other is null. Errors: kBadFile with the tensor's name and shapes.
 Result<DecoderWeights> load_weights(const DecoderConfig& config, const formats::Gguf* gguf,
                                     const formats::Safetensors* safetensors, const std::string& name, ThreadPool& pool,
-                                    const std::function<void(std::int64_t, std::int64_t)>& progress);
+                                    const LoadProgress& progress);
 
 }  // namespace warpfold::models

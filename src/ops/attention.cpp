@@ -19,7 +19,7 @@ void KvLayer::Free::operator()(std::byte* p) const { std::free(p); }
 
 KvLayer::KvLayer(std::int64_t kv_heads, std::int64_t head_dim, std::int64_t capacity, KvType type)
     : type_(type), kv_heads_(kv_heads), head_dim_(head_dim), v_stride_((head_dim + 15) / 16 * 16),
-      padded_((capacity + kKeyPanel - 1) / kKeyPanel * kKeyPanel), element_(type == KvType::kF16 ? 2 : 1) {
+      padded_((capacity + kKeyPanel - 1) / kKeyPanel * kKeyPanel), element_(element_bytes(type)) {
   // calloc: untouched pages cost nothing, and the padding of values must be zero.
   const auto allocate = [](std::int64_t bytes) {
     auto* p = static_cast<std::byte*>(std::calloc(static_cast<std::size_t>(bytes), 1));
@@ -61,8 +61,9 @@ void attention(const AttentionProblem& p, const KvLayer& cache, AttentionWorkspa
   const std::int64_t tiles = cache.kv_heads() * head_tiles * token_tiles;
 
   // Few tiles and many keys: cut the keys so that every thread has work. At least 128 keys a part.
-  const std::int64_t last_key = p.start + p.tokens;
-  const std::int64_t first_key = p.window > 0 ? std::max<std::int64_t>(0, p.start - p.window + 1) : 0;
+  const bool causal = p.keys_end == 0;
+  const std::int64_t last_key = causal ? p.start + p.tokens : p.keys_end;
+  const std::int64_t first_key = !causal ? p.keys_begin : p.window > 0 ? std::max<std::int64_t>(0, p.start - p.window + 1) : 0;
   std::int64_t parts = 1;
   if (tiles < 2 * pool.size() && pool.size() > 1)
     parts = std::clamp<std::int64_t>(2 * pool.size() / tiles, 1, std::max<std::int64_t>(1, (last_key - first_key) / 128));
@@ -105,8 +106,8 @@ void attention(const AttentionProblem& p, const KvLayer& cache, AttentionWorkspa
       const float* from = p.q + (token * p.heads + t.head + r % t.heads) * d;
       for (std::int64_t i = 0; i < d; ++i) q[r * d + i] = from[i] * p.scale;
       if (cache.type() == KvType::kInt8) hadamard(q + r * d, d);
-      begin[r] = p.window > 0 ? std::max<std::int64_t>(0, position - p.window + 1) : 0;
-      end[r] = position + 1;
+      begin[r] = !causal ? p.keys_begin : p.window > 0 ? std::max<std::int64_t>(0, position - p.window + 1) : 0;
+      end[r] = causal ? position + 1 : p.keys_end;
     }
     std::int64_t first = begin[0], last = end[rows - 1];
     if (parts > 1) {

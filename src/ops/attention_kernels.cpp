@@ -35,6 +35,8 @@ template <KvType kType>
 HWY_INLINE VFloats load(const std::byte* base, std::int64_t element) {
   if constexpr (kType == KvType::kF16) {
     return load_f16(Floats(), base + 2 * element);
+  } else if constexpr (kType == KvType::kF32) {
+    return hn::LoadU(Floats(), reinterpret_cast<const float*>(base) + element);
   } else {
     const hn::Rebind<std::int8_t, Floats> db;
     const hn::Rebind<std::int32_t, Floats> di;
@@ -163,6 +165,7 @@ void attend_typed(const QueryTile& t) {
 
 void attend(const QueryTile& t) {
   if (t.type == KvType::kF16) attend_typed<KvType::kF16>(t);
+  else if (t.type == KvType::kF32) attend_typed<KvType::kF32>(t);
   else attend_typed<KvType::kInt8>(t);
 }
 
@@ -223,13 +226,17 @@ float store_int8(const float* x, std::int64_t n, std::int64_t stride, std::byte*
 
 void append(KvType type, const float* k, const float* v, std::int64_t head_dim, std::int64_t pos, std::byte* k_out,
             std::byte* v_out, float* k_scale, float* v_scale) {
-  const std::int64_t element = type == KvType::kF16 ? 2 : 1;
+  const std::int64_t element = element_bytes(type);
   const std::int64_t v_stride = (head_dim + 15) / 16 * 16;
   std::byte* k_at = k_out + (pos / kKeyPanel * kKeyPanel * head_dim + pos % kKeyPanel) * element;
   std::byte* v_at = v_out + pos * v_stride * element;
   if (type == KvType::kF16) {
     store_f16(k, head_dim, kKeyPanel, k_at);
     store_f16(v, head_dim, 1, v_at);
+  } else if (type == KvType::kF32) {
+    auto* k_values = reinterpret_cast<float*>(k_at);
+    for (std::int64_t i = 0; i < head_dim; ++i) k_values[i * kKeyPanel] = k[i];
+    std::copy(v, v + head_dim, reinterpret_cast<float*>(v_at));
   } else {
     k_scale[pos] = store_int8(k, head_dim, kKeyPanel, k_at);
     v_scale[pos] = store_int8(v, head_dim, 1, v_at);

@@ -58,6 +58,24 @@ void rms_norm(const float* x, const float* weight, std::int64_t n, float epsilon
   });
 }
 
+void layer_norm(const float* x, const float* weight, const float* bias, std::int64_t n, float epsilon, float* out) {
+  const Floats d;
+  VFloats sum = hn::Zero(d);
+  for_lanes(n, [&](std::int64_t i, std::size_t lanes) { sum = hn::Add(sum, load(x + i, lanes)); });
+  const auto mean = hn::Set(d, hn::GetLane(hn::SumOfLanes(d, sum)) / static_cast<float>(n));
+  VFloats squares = hn::Zero(d);
+  for_lanes(n, [&](std::int64_t i, std::size_t lanes) {
+    const auto v = hn::IfThenElseZero(hn::FirstN(d, lanes), hn::Sub(load(x + i, lanes), mean));
+    squares = hn::MulAdd(v, v, squares);
+  });
+  const float variance = hn::GetLane(hn::SumOfLanes(d, squares)) / static_cast<float>(n);
+  const auto factor = hn::Set(d, 1.0f / std::sqrt(variance + epsilon));
+  for_lanes(n, [&](std::int64_t i, std::size_t lanes) {
+    const auto v = hn::Mul(hn::Sub(load(x + i, lanes), mean), factor);
+    store(hn::MulAdd(v, load(weight + i, lanes), load(bias + i, lanes)), out + i, lanes);
+  });
+}
+
 void add(float* x, const float* y, std::int64_t n) {
   for_lanes(n, [&](std::int64_t i, std::size_t lanes) { store(hn::Add(load(x + i, lanes), load(y + i, lanes)), x + i, lanes); });
 }
@@ -85,22 +103,46 @@ void rotate(float* x, const float* cosine, const float* sine, std::int64_t head_
   });
 }
 
-void gated(Activation activation, const float* gate, const float* up, std::int64_t n, float* out) {
+// 1 + erf(x / sqrt(2)), by 7.1.26 of Abramowitz and Stegun: with y = |x| / sqrt(2) and t = 1 / (1 + 0.3275911 y),
+// erfc(y) = t (a1 + t (a2 + t (a3 + t (a4 + t a5)))) exp(-y^2) for y >= 0, and erf(-y) = -erf(y).
+HWY_INLINE VFloats one_plus_erf(VFloats x) {
   const Floats d;
-  const auto one = hn::Set(d, 1.0f);
+  const auto y = hn::Mul(hn::Abs(x), hn::Set(d, 0.70710678118654752f)), one = hn::Set(d, 1.0f);
+  const auto t = hn::Div(one, hn::MulAdd(y, hn::Set(d, 0.3275911f), one));
+  auto p = hn::MulAdd(t, hn::Set(d, 1.061405429f), hn::Set(d, -1.453152027f));
+  p = hn::MulAdd(t, p, hn::Set(d, 1.421413741f));
+  p = hn::MulAdd(t, p, hn::Set(d, -0.284496736f));
+  p = hn::Mul(t, hn::MulAdd(t, p, hn::Set(d, 0.254829592f)));
+  const auto complement = hn::Mul(p, hn::Exp(d, hn::Max(hn::Neg(hn::Mul(y, y)), hn::Set(d, -87.0f))));
+  return hn::IfThenElse(hn::Lt(x, hn::Zero(d)), complement, hn::Sub(hn::Set(d, 2.0f), complement));
+}
+
+HWY_INLINE VFloats act(Activation activation, VFloats x) {
+  const Floats d;
+  if (activation == Activation::kRelu) return hn::Max(x, hn::Zero(d));
+  if (activation == Activation::kGelu) return hn::Mul(hn::Mul(x, hn::Set(d, 0.5f)), one_plus_erf(x));
   // Both are x * sigmoid(z): z = x, or z = 2 sqrt(2 / pi) (x + 0.044715 x^3), since 1 + tanh(y) = 2 sigmoid(2 y).
   const auto linear = hn::Set(d, 1.5957691216057308f), cubic = hn::Set(d, 0.07135481282052f);
+  const auto z = activation == Activation::kSilu ? x : hn::Mul(x, hn::MulAdd(cubic, hn::Mul(x, x), linear));
+  // exp(-z) up to 2^126 is enough: beyond, the sigmoid is 0 in fp32 next to any x.
+  const auto e = hn::Exp(d, hn::Min(hn::Neg(z), hn::Set(d, 87.0f)));
+  return hn::Div(x, hn::Add(hn::Set(d, 1.0f), e));
+}
+
+void activate(Activation activation, const float* bias, std::int64_t n, float* x) {
   for_lanes(n, [&](std::int64_t i, std::size_t lanes) {
-    const auto x = load(gate + i, lanes);
-    const auto z = activation == Activation::kSilu ? x : hn::Mul(x, hn::MulAdd(cubic, hn::Mul(x, x), linear));
-    // exp(-z) up to 2^126 is enough: beyond, the sigmoid is 0 in fp32 next to any x.
-    const auto e = hn::Exp(d, hn::Min(hn::Neg(z), hn::Set(d, 87.0f)));
-    store(hn::Mul(hn::Div(x, hn::Add(one, e)), load(up + i, lanes)), out + i, lanes);
+    store(act(activation, hn::Add(load(x + i, lanes), load(bias + i, lanes))), x + i, lanes);
+  });
+}
+
+void gated(Activation activation, const float* gate, const float* up, std::int64_t n, float* out) {
+  for_lanes(n, [&](std::int64_t i, std::size_t lanes) {
+    store(hn::Mul(act(activation, load(gate + i, lanes)), load(up + i, lanes)), out + i, lanes);
   });
 }
 
 extern const ElementwiseKernels kElementwise;
-const ElementwiseKernels kElementwise{rms_norm, add, scale, rotate, gated};
+const ElementwiseKernels kElementwise{rms_norm, layer_norm, add, scale, rotate, activate, gated};
 
 }  // namespace HWY_NAMESPACE
 }  // namespace warpfold::ops
@@ -113,6 +155,12 @@ const ElementwiseKernels& elementwise_kernels(Simd level) { return *WARPFOLD_PIC
 
 void rms_norm(const float* x, const float* weight, std::int64_t n, float epsilon, float* out) {
   elementwise_kernels().rms_norm(x, weight, n, epsilon, out);
+}
+void layer_norm(const float* x, const float* weight, const float* bias, std::int64_t n, float epsilon, float* out) {
+  elementwise_kernels().layer_norm(x, weight, bias, n, epsilon, out);
+}
+void activate(Activation activation, const float* bias, std::int64_t n, float* x) {
+  elementwise_kernels().activate(activation, bias, n, x);
 }
 void add(float* x, const float* y, std::int64_t n) { elementwise_kernels().add(x, y, n); }
 void scale(float* x, float factor, std::int64_t n) { elementwise_kernels().scale(x, factor, n); }

@@ -8,9 +8,11 @@ namespace warpfold::ops {
 
 struct ElementwiseKernels {
   decltype(&ops::rms_norm) rms_norm;
+  decltype(&ops::layer_norm) layer_norm;
   decltype(&ops::add) add;
   decltype(&ops::scale) scale;
   decltype(&ops::rotate) rotate;
+  decltype(&ops::activate) activate;
   decltype(&ops::gated) gated;
 };
 

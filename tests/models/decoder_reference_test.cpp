@@ -47,6 +47,8 @@ constexpr Checkpoint kCheckpoints[] = {
     {"llama_long", true},    {"gemma3_f32", false},       {"gemma3_q8_0", true},    {"gemma3_mixed", true},
     {"gemma3_long", false},  {"qwen2_f32", false},        {"qwen2_q4_k", true},     {"llama_hf_f32", false},
     {"llama_hf_f16", false}, {"qwen2_hf_f32", false},     {"qwen2_hf_bf16", false},
+    {"qwen3_f32", false},    {"qwen3_q8_0", true},        {"qwen3_hf_f32", false},  {"qwen3_yarn", false},
+    {"mistral_f32", false},  {"mistral_bf16", false},     {"llama_hf_llama3", false}, {"llama_hf_linear", false},
 };
 
 class DecoderReference : public ::testing::TestWithParam<std::tuple<Checkpoint, KvType>> {

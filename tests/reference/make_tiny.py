@@ -43,6 +43,8 @@ class Spec:
     tokens: int = 70
     context: int = 128
     rope_base: float = 10000.0
+    rope_scaling: dict = dataclasses.field(default_factory=dict)
+    doubled_head: bool = False  # a head in the file although the configuration ties it: the file's counts
 
 
 def every(kind, **others):
@@ -76,6 +78,18 @@ SPECS = [
     Spec("llama_hf_f16", "llama", every("F16"), 128, 4, 4, 24, 131, form="hf", tied=False),
     Spec("qwen2_hf_f32", "qwen2", every("F32"), 112, 7, 1, 16, 173, form="hf-sharded", tied=False, rope_base=1e6),
     Spec("qwen2_hf_bf16", "qwen2", every("BF16"), 128, 8, 2, 16, 129, form="hf", rope_base=1e6),
+    Spec("qwen3_f32", "qwen3", every("F32"), 96, 6, 2, 40, 145, tied=False, rope_base=1e6),
+    Spec("qwen3_q8_0", "qwen3", every("Q8_0"), 128, 4, 1, 64, 160, rope_base=1e6),
+    Spec("qwen3_hf_f32", "qwen3", every("F32"), 96, 4, 2, 32, 131, form="hf", rope_base=1e6, doubled_head=True),
+    Spec("qwen3_yarn", "qwen3", every("F32"), 96, 4, 2, 64, 131, form="hf", tokens=300, context=512,
+         rope_scaling={"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 128}),
+    Spec("mistral_f32", "mistral", every("F32"), 96, 6, 2, 16, 131, form="hf", window=32, tied=False),
+    Spec("mistral_bf16", "mistral", every("BF16"), 112, 4, 2, 40, 99, form="hf-sharded", tied=False, rope_base=1e6),
+    Spec("llama_hf_llama3", "llama", every("F32"), 128, 4, 2, 64, 131, form="hf", tied=False, tokens=300, context=512,
+         rope_base=5e5, rope_scaling={"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+                                      "original_max_position_embeddings": 64}),
+    Spec("llama_hf_linear", "llama", every("F32"), 96, 3, 1, 32, 173, form="hf",
+         rope_scaling={"rope_type": "linear", "factor": 2.0}),
 ]
 
 
@@ -98,7 +112,7 @@ def random_tensors(spec, rng):
             yield matrix(f"{blk}.attn_{role}.weight", kinds[role], size, d, gain)
             if spec.family == "qwen2":
                 yield vector(f"{blk}.attn_{role}.bias", size, 0.0, 0.5)
-        if gemma:
+        if gemma or spec.family == "qwen3":
             yield vector(f"{blk}.attn_q_norm.weight", spec.head_dim, 1.5, 0.2)
             yield vector(f"{blk}.attn_k_norm.weight", spec.head_dim, 1.5, 0.2)
         yield matrix(f"{blk}.attn_output.weight", kinds["o"], d, heads_d)
@@ -111,7 +125,7 @@ def random_tensors(spec, rng):
         if gemma:
             yield vector(f"{blk}.post_ffw_norm.weight", d, 1.0, 0.1)
     yield vector("output_norm.weight", d, 1.0, 0.2)
-    if not spec.tied:
+    if not spec.tied or spec.doubled_head:
         yield matrix("output.weight", kinds["head"], VOCAB, d)
 
 
@@ -136,14 +150,21 @@ def gguf_metadata(spec):
 
 
 def hf_config(spec):
-    names = {"llama": "LlamaForCausalLM", "qwen2": "Qwen2ForCausalLM"}
+    names = {"llama": "LlamaForCausalLM", "mistral": "MistralForCausalLM", "qwen2": "Qwen2ForCausalLM",
+             "qwen3": "Qwen3ForCausalLM"}
     extra = {} if spec.head_dim * spec.heads == spec.d_model else {"head_dim": spec.head_dim}
+    if spec.family == "mistral":
+        extra["sliding_window"] = spec.window or None
+    if spec.family == "qwen3":  # as newer files write it
+        extra["rope_parameters"] = {"rope_theta": spec.rope_base, "rope_type": "default", **spec.rope_scaling}
+    elif spec.rope_scaling:
+        extra["rope_scaling"] = spec.rope_scaling
     return extra | {
         "architectures": [names[spec.family]], "model_type": spec.family, "vocab_size": VOCAB,
         "hidden_size": spec.d_model, "intermediate_size": spec.d_ff, "num_hidden_layers": spec.layers,
         "num_attention_heads": spec.heads, "num_key_value_heads": spec.kv_heads,
         "hidden_act": "silu", "max_position_embeddings": spec.context, "rms_norm_eps": EPS,
-        "rope_theta": spec.rope_base, "tie_word_embeddings": spec.tied, "bos_token_id": 1, "eos_token_id": 2,
+        **({} if spec.family == "qwen3" else {"rope_theta": spec.rope_base}), "tie_word_embeddings": spec.tied, "bos_token_id": 1, "eos_token_id": 2,
         "torch_dtype": {"F32": "float32", "F16": "float16", "BF16": "bfloat16"}[spec.types["q"]],
     }
 

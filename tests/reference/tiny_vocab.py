@@ -4,7 +4,7 @@ Byte-level BPE ("gpt2"): 3 control tokens, the 256 byte characters of GPT-2, 41 
 SentencePiece-style ("llama"): 4 control tokens, 256 byte tokens <0x00> .. <0xFF>, the space mark, letters, pairs."""
 SIZE = 300
 NORMAL, UNKNOWN, CONTROL, BYTE = 1, 2, 3, 6
-PRE_TOKENISER = {"llama": "smollm", "qwen2": "qwen2"}
+PRE_TOKENISER = {"llama": "smollm", "qwen2": "qwen2", "qwen3": "qwen2"}
 
 
 def byte_characters():

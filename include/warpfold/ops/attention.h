@@ -1,7 +1,8 @@
-// Softmax attention of new tokens over a KV cache, with grouped heads, causal and windowed.
+// Softmax attention of queries over a KV cache, with grouped heads: causal and windowed, or over all keys (encoders,
+// cross-attention).
 //
 //   O[t][h] = sum_j softmax_j(scale q[t][h] K[j][h / group]) V[j][h / group],
-// over the keys j <= i, and j > i - window where window > 0, i = start + t. The scores never exist as a whole: keys
+// over the keys j <= i, and j > i - window where window > 0, i = start + t; or over given keys. The scores never exist as a whole: keys
 // are visited in tiles with a running maximum and sum (online softmax, Milakov and Gimelshein 2018; FlashAttention).
 #pragma once
 
@@ -21,6 +22,8 @@ struct AttentionProblem {
   std::int64_t start;        // position of the first token
   std::int64_t window;       // keys a query sees, itself included; 0 = all before it
   float scale;
+  // When keys_end > 0 every query sees the keys [keys_begin, keys_end), and start and window do not count.
+  std::int64_t keys_begin = 0, keys_end = 0;
 };
 
 // Scratch memory of attention, reused from call to call.

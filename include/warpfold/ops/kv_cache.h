@@ -2,7 +2,7 @@
 //
 //   K  per KV head: panels of 16 keys, (capacity / 16, D, 16), so that the scores of 16 keys come from one vector
 //   V  per KV head: (capacity, Dp), Dp = D rounded up to 16, the rest zero
-// Elements are fp16, or int8 with one fp32 scale a token and head: H x = scale * q, scale = max|H x| / 127, where H is
+// Elements are fp16 or fp32, or int8 with one fp32 scale a token and head: H x = scale * q, scale = max|H x| / 127, where H is
 // a Walsh-Hadamard rotation that spreads outliers over the head (ops/hadamard.h in the sources).
 #pragma once
 
@@ -13,7 +13,9 @@
 
 namespace warpfold::ops {
 
-enum class KvType { kF16, kInt8 };
+enum class KvType { kF16, kInt8, kF32 };
+
+constexpr std::int64_t element_bytes(KvType type) { return type == KvType::kF32 ? 4 : type == KvType::kF16 ? 2 : 1; }
 
 inline constexpr std::int64_t kKeyPanel = 16;
 
