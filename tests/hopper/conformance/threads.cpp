@@ -274,6 +274,7 @@ std::vector<Case> thread_cases() {
                         {.blocks = 4, .threads = 128, .shared_bytes = 2048, .cluster = 2}));
   list.push_back(simple("shuffles, votes, byte permute", warp_kernel, 128 * 12, one));
   list.push_back(simple("conversions", conversion_kernel, 128 * 12, one));
+  list.push_back(simple("sums and bits of pairs", pair_kernel, 128 * 4, one));
   list.push_back(simple("approximate quotients that are exact", division_kernel, 128 * 2, one));
   list.push_back(simple("ldmatrix and stmatrix", matrix_kernel<false>, 128 * 16, one));
   list.push_back(simple("ldmatrix and stmatrix, transposed", matrix_kernel<true>, 128 * 16, one));
