@@ -60,7 +60,7 @@ MUTANTS = [
     ("parity of C is lost between tiles", GEMM + "epilogue.h", "c_parity ^= uint32_t(Config::boxes / Config::buffers % 2);", ""),
     ("C read with beta = 0", GEMM + "epilogue.h", "Config::exact || scaling.beta == 0 || !leader()", "Config::exact || !leader()"),
     ("tail of N left to TMA", GEMM + "epilogue.h", "c >= tail(at) && c < output.n", "c >= output.n"),
-    ("tail of N not clipped", GEMM + "epilogue.h", "c >= tail(at) && c < output.n", "c >= output.tail()"),
+    ("tail of N not clipped", GEMM + "epilogue.h", "c >= tail(at) && c < output.n", "c >= tail(at)"),
     ("tail of M not clipped", GEMM + "epilogue.h", "r < output.m && c >=", "c >="),
     ("D's tensor map covers the tail", GEMM + "launch.h", "std::max(output.tail(), 16 / int(sizeof(Result)))", "p.n"),
     ("A's tensor map is a row too long", GEMM + "launch.h", "a_by_rows ? m : p.k, a_by_rows ? p.k : m, left",

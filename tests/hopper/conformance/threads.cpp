@@ -83,6 +83,16 @@ conversion_kernel(uint32_t* out) {
   put(out, 10, bits_of(hp::to_float(hp::f16{uint16_t(noise(uint64_t(t), 6) & 0xBFFF)})));
   put(out, 11, bits_of(hp::exp2_approx(float(t - 64))));  // powers of two are exact
 }
+// Sums of pairs, with infinities, NaNs, cancellation and subnormals; bits chosen by a mask. out: (slot, 128)
+WF_KERNEL(128)
+pair_kernel(uint32_t* out) {
+  const int t = hp::thread_id();
+  const uint32_t v = hp::pack_bf16(test_float(t), test_float(127 - t));
+  put(out, 0, hp::add_bf16x2(v, hp::pack_bf16(test_float((t + 37) % 128), test_float(t / 2))));
+  put(out, 1, hp::add_bf16x2(v, v ^ 0x80008001));
+  put(out, 2, hp::add_bf16x2(noise(uint64_t(t), 3) & 0x81FF81FF, noise(uint64_t(t), 4) & 0x81FF81FF));
+  put(out, 3, hp::select_bits(noise(uint64_t(t), 5), 0x000F000F, 0x43004300));
+}
 
 // Where the approximate quotient is exact: by powers of two, and 0 by more than 2^126.
 WF_KERNEL(128)

@@ -241,26 +241,38 @@ struct Epilogue {
     }
     if (with_tail) store_tail(y, at, x);
   }
-  // Two patches of 32-bit results side by side.
+  // Two patches of 32-bit results side by side, each turn a store of 8 bytes. Addresses differ by constants: 8 rows are a
+  // whole period of the swizzle, and 8 or 16 columns are one bit of the address each, which the swizzle only inverts.
   WF_ATOM void write_two_patches(Value (&left)[8], Value (&right)[8], Box box, const Place& at, int x,
                                  bool with_tail) const {
+    const bool first = Config::left_patch(hopper::lane_id(), 0);  // in turn 0; in turn 1 the other one
+    const uint32_t start = box.element(element_row(x, 0), element_column(x, 0) + (first ? 0 : 16));
+    const auto address = [&](int i, int turn) {
+      return (start ^ uint32_t(turn * 16 * 4 + i / 4 * 8 * 4)) + uint32_t(i / 2 % 2 * 8 * Box::Shape::span);
+    };
+    Pair<Value> d[8];
     WF_UNROLL
-    for (int i = 0; i < 8; i += 2) WF_UNROLL
-    for (int turn = 0; turn < 2; ++turn) {
-      const bool first = Config::left_patch(hopper::lane_id(), turn);
-      const uint32_t address = box.element(element_row(x, i), element_column(x, i) + (first ? 0 : 16));
-      Pair<Value> d{first ? left[i] : right[i], first ? left[i + 1] : right[i + 1]};
-      if constexpr (!Config::exact) {
-        if (scaling.beta != 0) {
-          const auto c = hopper::load_shared<Pair<Value>>(address);
-          d = {d.x + scaling.beta * c.x, d.y + scaling.beta * c.y};
-          (first ? left[i] : right[i]) = d.x;
-          (first ? left[i + 1] : right[i + 1]) = d.y;
+    for (int i = 0; i < 8; i += 2) {
+      d[i] = first ? Pair<Value>{left[i], left[i + 1]} : Pair<Value>{right[i], right[i + 1]};
+      d[i + 1] = first ? Pair<Value>{right[i], right[i + 1]} : Pair<Value>{left[i], left[i + 1]};
+    }
+    if constexpr (!Config::exact) {
+      if (scaling.beta != 0) {
+        WF_UNROLL
+        for (int i = 0; i < 8; ++i) {
+          const auto c = hopper::load_shared<Pair<Value>>(address(i / 2 * 2, i % 2));
+          d[i] = {d[i].x + scaling.beta * c.x, d[i].y + scaling.beta * c.y};
         }
       }
-      hopper::store_shared(address, d);
     }
+    WF_UNROLL
+    for (int i = 0; i < 8; ++i) hopper::store_shared(address(i / 2 * 2, i % 2), d[i]);
     if (!with_tail) return;
+    WF_UNROLL
+    for (int i = 0; i < 8; i += 2) {
+      const Pair<Value>&l = first ? d[i] : d[i + 1], &r = first ? d[i + 1] : d[i];
+      left[i] = l.x, left[i + 1] = l.y, right[i] = r.x, right[i + 1] = r.y;
+    }
     store_tail(left, at, x);
     store_tail(right, at, x + 16);
   }
