@@ -56,7 +56,7 @@ endfunction()
 function(warpfold_cuda target)
   target_compile_options(${target} PRIVATE
     $<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr -gencode=arch=compute_90a,code=sm_90a -Xptxas
-    --warning-as-error,--warn-on-spills>)
+    --warning-as-error,--warn-on-spills,--warn-on-local-memory-usage>)
   add_dependencies(${target} wgmma_headers)
   target_include_directories(${target} PRIVATE ${PROJECT_BINARY_DIR}/generated)
 endfunction()

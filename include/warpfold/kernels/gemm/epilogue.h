@@ -253,8 +253,8 @@ struct Epilogue {
     Pair<Value> d[8];
     WF_UNROLL
     for (int i = 0; i < 8; i += 2) {
-      d[i] = first ? Pair<Value>{left[i], left[i + 1]} : Pair<Value>{right[i], right[i + 1]};
-      d[i + 1] = first ? Pair<Value>{right[i], right[i + 1]} : Pair<Value>{left[i], left[i + 1]};
+      d[i] = {first ? left[i] : right[i], first ? left[i + 1] : right[i + 1]};
+      d[i + 1] = {first ? right[i] : left[i], first ? right[i + 1] : left[i + 1]};
     }
     if constexpr (!Config::exact) {
       if (scaling.beta != 0) {
@@ -269,9 +269,10 @@ struct Epilogue {
     for (int i = 0; i < 8; ++i) hopper::store_shared(address(i / 2 * 2, i % 2), d[i]);
     if (!with_tail) return;
     WF_UNROLL
-    for (int i = 0; i < 8; i += 2) {
-      const Pair<Value>&l = first ? d[i] : d[i + 1], &r = first ? d[i + 1] : d[i];
-      left[i] = l.x, left[i + 1] = l.y, right[i] = r.x, right[i + 1] = r.y;
+    for (int i = 0; i < 8; ++i) {
+      const Value turn0 = i % 2 == 0 ? d[i].x : d[i - 1].y, turn1 = i % 2 == 0 ? d[i + 1].x : d[i].y;
+      left[i] = first ? turn0 : turn1;
+      right[i] = first ? turn1 : turn0;
     }
     store_tail(left, at, x);
     store_tail(right, at, x + 16);
