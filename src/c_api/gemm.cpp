@@ -3,6 +3,7 @@
 
 #include "common.h"
 #include "warpfold/kernels/gemm/grouped_gemm.h"
+#include "warpfold/kernels/gemm/row_sums.h"
 #include "warpfold/kernels/gemm/tiles.h"
 
 namespace gemm = warpfold::kernels::gemm;
@@ -50,6 +51,15 @@ Result<gemm::Problem> problem_of(const wf_gemm_problem* given) {
   out.activation = gemm::Activation(p.activation);
   out.gate = gemm::Gate(p.gate);
   out.fast_accumulation = p.fast_accumulation != 0;
+  out.a_zero = p.a_zero;
+  out.b_zero = p.b_zero;
+  out.one_a_zero = p.one_a_zero != 0;
+  out.one_b_zero = p.one_b_zero != 0;
+  out.a_sums = p.a_sums;
+  out.b_sums = p.b_sums;
+  out.output_scale = p.output_scale;
+  out.output_zero = p.output_zero;
+  out.row_amax = p.row_amax;
   out.workspace = p.workspace;
   out.workspace_bytes = p.workspace_bytes;
   return out;
@@ -132,6 +142,11 @@ wf_status wf_gemm_workspace(const wf_gemm_problem* p, int multiprocessors, int64
 
 wf_status wf_gemm_run(const wf_gemm_problem* p, int tile, void* stream, char* message, size_t message_bytes) {
   return report(run(p, tile, stream), message, message_bytes);
+}
+
+wf_status wf_gemm_row_sums(const int8_t* matrix, int64_t rows, int64_t k, int64_t batches, int64_t stride,
+                           int64_t batch_stride, int32_t* sums, void* stream, char* message, size_t message_bytes) {
+  return report(gemm::row_sums({matrix, rows, k, batches, stride, batch_stride, sums}, stream), message, message_bytes);
 }
 
 wf_status wf_gemm_grouped_can_run(const wf_gemm_grouped_problem* p, char* message, size_t message_bytes) {

@@ -109,6 +109,46 @@ def check(lib, rng, m, n, k, a_type, out, tile=-1, b_type=None, batches=1, colum
     return 1
 
 
+def check_quantised(lib, rng, m, n, k, a_type, out, tile, batches=1):
+    """Zero points, results of 8 bits and the rows' largest values: exact, since scales are powers of two."""
+    case = (m, n, k, a_type, out, lib.tiles[tile] if tile >= 0 else "auto", batches)
+    extra = lambda: rng.choice([0, 1, 3])  # noqa: E731
+    a, b, d = (Padded(batches, r, w, t, extra()) for r, w, t in ((m, k, a_type), (n, k, a_type), (m, n, out)))
+    integers(a.view, 127 if a_type == torch.int8 else 4)
+    integers(b.view, 127 if a_type == torch.int8 else 4)
+    squeeze = (lambda t: t[0]) if batches == 1 else (lambda t: t)
+    more, x, y = {}, a.view.double(), b.view.double()
+    if a_type == torch.int8:
+        for name, other, matrix, rows in (("a_zero", "b_sums", b, m), ("b_zero", "a_sums", a, n)):
+            if rng.random() < 0.7:
+                more[name] = torch.randint(-128, 128, (1 if rng.random() < 0.4 else rows,), device="cuda", dtype=torch.int32)
+                more[other] = lib.row_sums(squeeze(matrix.view))
+                assert torch.equal(more[other].view(batches, -1).long(), matrix.view.long().sum(2)), (case, "row sums")
+        x = x - more.get("a_zero", torch.zeros(1, device="cuda")).double()[:, None]
+        y = y - more.get("b_zero", torch.zeros(1, device="cuda")).double()[:, None]
+    want = x @ y.transpose(1, 2)
+    vectors = {}
+    if out != torch.int32:
+        vectors["row"], vectors["column"] = (2.0 ** torch.randint(-8, -4, (r,), device="cuda").float() for r in (m, n))
+        vectors["bias"] = torch.randint(-4, 5, (n,), device="cuda").float()
+        want = want * vectors["row"].double()[:, None] * vectors["column"].double() + vectors["bias"].double()
+        more["row_amax"] = torch.zeros(batches, m, device="cuda")
+    largest = want.abs().amax(2) if n else None
+    if out == torch.int8:
+        more["output_scale"] = 2.0 ** torch.randint(0, 6, (1,), device="cuda").float()
+        more["output_zero"] = torch.randint(-128, 128, (1,), device="cuda", dtype=torch.int32)
+        want = (torch.round(want / more["output_scale"].double()) + more["output_zero"]).clamp(-128, 127)
+    problem = lib.problem(squeeze(a.view), squeeze(b.view), None, squeeze(d.view), **vectors, **more)
+    if tile >= 0 and lib.plan(problem, tile) is None:
+        return 0
+    lib.gemm(problem, tile)
+    wrong = d.view != want.to(out)
+    assert not bool(wrong.any()), (case, int(wrong.sum()), "wrong elements, first", wrong.nonzero()[0].tolist())
+    assert "row_amax" not in more or torch.equal(more["row_amax"].double(), largest), (case, "row_amax")
+    assert d.untouched(), (case, "wrote outside D")
+    return 1
+
+
 def check_large(lib, rng, m, n, k, a_type, out, tile, alpha, beta, fast=False):
     a, b = (torch.randn(r, k, device="cuda").to(a_type) for r in (m, n))
     c = torch.randn(m, n, device="cuda", dtype=out)
@@ -210,6 +250,11 @@ def main():
                     if o["batches"] > 1:
                         o["one_b"] = rng.random() < 0.3
                     count += check(lib, rng, m, n, k, a_type, out, **o)
+    for m in sizes:
+        for n in sizes:
+            a_type, out = rng.choice([(torch.int8, torch.int8)] * 3 + [(torch.int8, torch.int32), (torch.int8, BF16), (torch.int8, F16), (torch.int8, F32),
+                                      (BF16, torch.int8), (F16, F16), (E4M3, BF16)])
+            count += check_quantised(lib, rng, m, n, rng.choice([0] + sizes), a_type, out, rng.choice(tiles), rng.choice([1, 1, 2]))
     torch.cuda.synchronize()
     print(f"{count} exact cases right", flush=True)
     if "--large" in sys.argv:

@@ -58,7 +58,7 @@ MUTANTS = [
      "hopper::mbarrier_wait(c_full(i), c_parity ^ uint32_t(box / Config::buffers % 2));", ""),
     ("parity of C does not follow the boxes", GEMM + "epilogue.h", "c_parity ^ uint32_t(box / Config::buffers % 2)", "c_parity"),
     ("parity of C is lost between tiles", GEMM + "epilogue.h", "c_parity ^= uint32_t(Config::boxes / Config::buffers % 2);", ""),
-    ("C read with beta = 0", GEMM + "epilogue.h", "Config::exact || scaling.beta == 0 || !leader()", "Config::exact || !leader()"),
+    ("C read with beta = 0", GEMM + "epilogue.h", "!Config::takes_c || scaling.beta == 0 || !leader()", "!Config::takes_c || !leader()"),
     ("tail of N left to TMA", GEMM + "epilogue.h", "c >= tail(at) && c < output.n", "c >= output.n"),
     ("tail of N not clipped", GEMM + "epilogue.h", "c >= tail(at) && c < output.n", "c >= tail(at)"),
     ("tail of M not clipped", GEMM + "epilogue.h", "r < output.m && c >=", "c >="),

@@ -92,5 +92,6 @@ std::vector<Instance> f16_fused_instances();
 std::vector<Instance> f16_major_instances();
 std::vector<Instance> int8_bf16_fused_instances();
 std::vector<Instance> int8_f16_fused_instances();
+std::vector<Instance> int8_quantised_instances();
 
 }  // namespace warpfold::kernels::gemm

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "warpfold/kernels/gemm/grouped_gemm.h"
+#include "warpfold/kernels/gemm/row_sums.h"
 #include "warpfold/kernels/gemm/tiles.h"
 
 namespace warpfold::kernels::gemm {
@@ -11,6 +12,8 @@ Problem normalised(Problem p);
 
 // The kind of kernel for a problem that is normalised and that can_run accepts.
 Kind kind_of(const Problem& p);
+
+Status check_row_sums(const RowSums& p);
 
 // Nothing to do.
 bool is_empty(const Problem& p);

@@ -124,7 +124,7 @@ WF_ATOM void consume_groups(const Stages<Config>& stages, Epilogue<Config>& epil
 template <class Config>
 WF_KERNEL(Config::threads, Config::resident)
 grouped_kernel(WF_PARAM hopper::TensorMap map_a, WF_PARAM hopper::TensorMap map_b, WF_PARAM hopper::TensorMap map_d,
-               Output<typename Config::Output> output, WF_PARAM Scaling scaling, Shape shape, Groups groups) {
+               Output<typename Config::Output> output, WF_PARAM ScalingOf<Config> scaling, Shape shape, Groups groups) {
   static_assert(Config::grouped && Config::cluster == 1 && !Config::split && !Config::swapped && !Config::promoted);
   const uint32_t shared = hopper::dynamic_shared();
   const Stages<Config> stages{shared};

@@ -40,6 +40,16 @@ Result<hopper::TensorMap> gated_map(const Problem& p) {
   return hopper::make_tensor_map(static_cast<const typename Tile::Element*>(p.b.data), map);
 }
 
+// Zero points and what becomes of the result, as the kernel sees them. Without products there is nothing to take off.
+inline Quantisation quantisation_of(const Problem& p, bool with_products, bool swapped) {
+  const bool a_zero = with_products && p.a_zero != nullptr, b_zero = with_products && p.b_zero != nullptr;
+  const Integers a{a_zero ? p.a_zero : nullptr, p.one_a_zero ? 0 : 1, b_zero ? p.a_sums : nullptr,
+                   p.a.batch_stride != 0 ? int(p.m) : 0};
+  const Integers b{b_zero ? p.b_zero : nullptr, p.one_b_zero ? 0 : 1, a_zero ? p.b_sums : nullptr,
+                   p.b.batch_stride != 0 ? int(p.n) : 0};
+  return {swapped ? b : a, swapped ? a : b, p.output_scale, p.output_zero, p.row_amax};
+}
+
 // Launches a problem that can_run accepts, with D row-major and nothing empty, on `blocks` blocks (a multiple of
 // the cluster).
 template <class Config>
@@ -87,6 +97,8 @@ Status launch(const Problem& p, int blocks, void* stream) {
     scaling.gate_step = p.gate == Gate::interleaved ? 2 : 1;
     scaling.up = p.gate == Gate::interleaved ? 1 : int(p.n);
   }
+  ScalingOf<Config> all{scaling};
+  if constexpr (Config::quantised) all.integers = quantisation_of(p, with_products, Config::swapped);
   using In = std::conditional_t<Config::swapped, typename Config::ElementB, typename Config::ElementA>;
   constexpr int64_t in = sizeof(In), out = sizeof(Result), f32 = sizeof(float);
   const int64_t weights = rows_of_b(p);
@@ -99,7 +111,14 @@ Status launch(const Problem& p, int blocks, void* stream) {
       {p.column_scale, f32 * (p.one_column_scale ? 1 : weights), "column_scale"},
       {p.row_bias, f32 * p.m, "row_bias"},
       {p.bias, f32 * weights, "bias"},
-      {p.workspace, p.workspace_bytes, "workspace"}};
+      {p.workspace, p.workspace_bytes, "workspace"},
+      {p.a_zero, p.a_zero == nullptr ? 0 : 4 * (p.one_a_zero ? 1 : p.m), "a_zero"},
+      {p.b_zero, p.b_zero == nullptr ? 0 : 4 * (p.one_b_zero ? 1 : p.n), "b_zero"},
+      {p.a_sums, p.a_sums == nullptr ? 0 : 4 * p.m * (p.a.batch_stride != 0 ? p.batches : 1), "a_sums"},
+      {p.b_sums, p.b_sums == nullptr ? 0 : 4 * p.n * (p.b.batch_stride != 0 ? p.batches : 1), "b_sums"},
+      {p.output_scale, p.output_scale == nullptr ? 0 : 4, "output_scale"},
+      {p.output_zero, p.output_zero == nullptr ? 0 : 4, "output_zero"},
+      {p.row_amax, p.row_amax == nullptr ? 0 : 4 * p.m * p.batches, "row_amax"}};
   return hopper::launch(
       {.blocks = blocks,
        .threads = Config::threads,
@@ -108,7 +127,7 @@ Status launch(const Problem& p, int blocks, void* stream) {
        .stream = stream,
        .overlap_previous = true,
        .buffers = buffers},
-      gemm_kernel<Config>, a, b, c, d, output, scaling,
+      gemm_kernel<Config>, a, b, c, d, output, all,
       Shape{m, n, with_products ? int(p.k) : 0, int(p.batches), stage_bytes},
       BatchSteps{left.batch_stride != 0, right.batch_stride != 0, p.c.batch_stride != 0},
       static_cast<char*>(p.workspace));

@@ -167,6 +167,7 @@ enum class Fusion : uint8_t {
   none,    // alpha * sum + beta * C
   linear,  // scales of rows and columns and a bias, too
   full,    // and an activation
+  quantised,  // and zero points of A, B and D, and the rows' largest values
   gated    // activation (gate) * up, of pairs of columns
 };
 
@@ -197,9 +198,13 @@ constexpr uint32_t tiles_of(const Kind& k) {
   const uint32_t all = basic | large | bit(TileId::m128_n96) | bit(TileId::m64_n96) |
                        (k.output == DType::kF32 || k.output == DType::kI32 ? 0 : bit(TileId::m64_n48)) |
                        (k.fusion == Fusion::none ? bit(TileId::m128_n256_cluster2) : 0);
+  // Of quantised products, of which many kinds exist.
+  constexpr uint32_t few = bit(TileId::m128_n128) | bit(TileId::m64_n64) | bit(TileId::swapped_n16_split);
   const bool row_column = !k.a_column_major && !k.b_column_major;  // A (M, K) and B (N, K), both K-major
   if (is_16_bit(k.a)) {
-    if (k.a != k.b || (k.output != k.a && k.output != DType::kF32)) return 0;
+    if (k.a != k.b) return 0;
+    if (row_column && k.fusion == Fusion::quantised) return k.output == k.a || k.output == DType::kI8 ? few : 0;
+    if (k.output != k.a && k.output != DType::kF32) return 0;
     if (!row_column) return k.fusion == Fusion::none && k.output == k.a ? bit(TileId::m128_n128) | bit(TileId::m64_n64) : 0;
     if (k.output == DType::kF32) return k.fusion == Fusion::none ? basic : 0;
     switch (k.fusion) {
@@ -210,6 +215,7 @@ constexpr uint32_t tiles_of(const Kind& k) {
       case Fusion::gated:
         return bit(TileId::m128_n128);
       case Fusion::linear:
+      case Fusion::quantised:
         return 0;
     }
   }
@@ -218,12 +224,17 @@ constexpr uint32_t tiles_of(const Kind& k) {
     return k.b == k.a && k.output == k.a && k.fusion == Fusion::none ? all : 0;
   if (k.a == DType::kI8) {
     if (k.b != k.a) return 0;
+    if (k.fusion == Fusion::quantised)
+      return is_16_bit(k.output) || k.output == DType::kI8 || k.output == DType::kI32 || k.output == DType::kF32 ? few : 0;
     if (k.output == DType::kI32) return k.fusion == Fusion::none ? all : 0;
     if (is_16_bit(k.output)) return k.fusion == Fusion::linear ? all : k.fusion == Fusion::full ? basic : 0;
     return 0;
   }
   if (is_fp8(k.a) && is_fp8(k.b)) {
-    if (k.output != DType::kBF16 || k.fusion != Fusion::linear) return 0;
+    if (k.output != DType::kBF16) return 0;
+    if (k.fusion == Fusion::quantised && k.a == DType::kF8E4M3 && k.b == k.a)
+      return bit(TileId::m128_n128) | bit(TileId::promoted_m128_n128);
+    if (k.fusion != Fusion::linear) return 0;
     const uint32_t promoted = bit(TileId::promoted_m128_n128) | bit(TileId::promoted_m128_n192);
     return (k.a == DType::kF8E4M3 && k.b == k.a ? all : bit(TileId::m128_n128)) | promoted;
   }
