@@ -91,6 +91,8 @@ typedef struct wf_gemm_plan {
 } wf_gemm_plan;
 
 /* tile: an index below wf_gemm_tile_count(), or -1 for the tile that Warpfold chooses. */
+/* Where TMA cannot take a matrix (not on multiples of 16 bytes; a major that WGMMA does not take), threads copy it: the
+ * tiles whose names begin with copied, which take longer. The message of WF_OK then says why, and is empty otherwise. */
 wf_status wf_gemm_can_run(const wf_gemm_problem* problem, char* message, size_t message_bytes);
 /* Bytes of workspace with which the problem runs fastest. */
 wf_status wf_gemm_workspace(const wf_gemm_problem* problem, int multiprocessors, int64_t* bytes, char* message,

@@ -123,7 +123,10 @@ Status make_plan(const wf_gemm_problem* p, int multiprocessors, int tile, wf_gem
 
 wf_status wf_gemm_can_run(const wf_gemm_problem* p, char* message, size_t message_bytes) {
   const auto problem = problem_of(p);
-  return report(problem ? gemm::can_run(*problem) : Status(tl::unexpected(problem.error())), message, message_bytes);
+  const Status status = problem ? gemm::can_run(*problem) : Status(tl::unexpected(problem.error()));
+  const wf_status code = report(status, message, message_bytes);
+  if (status) warpfold::c_api::write_message(gemm::copy_reason(*problem), message, message_bytes);
+  return code;
 }
 
 wf_status wf_gemm_make_plan(const wf_gemm_problem* p, int multiprocessors, int tile, wf_gemm_plan* plan, char* message,

@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "warpfold/kernels/gemm/chain.h"
-#include "warpfold/kernels/gemm/launch.h"
+#include "warpfold/kernels/gemm/launch_copied.h"
 
 namespace warpfold::kernels::gemm {
 inline namespace test {
@@ -82,12 +82,18 @@ struct Matrix {
   std::vector<T> storage;
   T* data;
 
-  Matrix(int b, int r, int w, int extra, bool by_columns = false)
+  // loose: on any address, with any stride; or on multiples of 4, 8 or 16 bytes.
+  Matrix(int b, int r, int w, int extra, bool by_columns = false, Rng* loose = nullptr)
       : batches(b), rows(r), width(w), lines(by_columns ? w : r), column_major(by_columns) {
     const int length = by_columns ? r : w;
-    stride = (length + unit - 1) / unit * unit + extra * unit;
-    storage.assign(size_t(b * (lines + 1) + 1 + guard) * size_t(stride) + size_t(unit), poison<T>());
-    data = storage.data() + (16 - reinterpret_cast<uintptr_t>(storage.data()) % 16) % 16 / sizeof(T) + stride;
+    int step = unit, shift = 0;
+    if (loose != nullptr) {
+      step = std::max(1, (1 << (*loose)(5)) / int(sizeof(T)));
+      shift = int((*loose)(4)) * step;
+    }
+    stride = (length + step - 1) / step * step + extra * step;
+    storage.assign(size_t(b * (lines + 1) + 1 + guard) * size_t(stride) + size_t(5 * unit), poison<T>());
+    data = storage.data() + (16 - reinterpret_cast<uintptr_t>(storage.data()) % 16) % 16 / sizeof(T) + stride + shift;
   }
   int64_t batch_stride() const { return int64_t{lines + 1} * stride; }  // a row of poison between batches
   T& at(int b, int i, int j) {
@@ -135,13 +141,15 @@ std::string check(const Case& c, uint64_t seed, double& ms) {
   using In = std::conditional_t<swapped, typename Config::ElementB, typename Config::ElementA>;
   using Weight = std::conditional_t<swapped, typename Config::ElementA, typename Config::ElementB>;
   using Out = typename Config::Output;
-  constexpr bool a_by_columns = (swapped ? Config::major_b : Config::major_a) == hopper::Major::mn;
-  constexpr bool b_by_columns = (swapped ? Config::major_a : Config::major_b) == hopper::Major::mn;
   Rng rng{seed};
+  // Copied operands may lie in any way.
+  const bool a_by_columns = Config::copied ? rng(3) == 0 : (swapped ? Config::major_b : Config::major_a) == hopper::Major::mn;
+  const bool b_by_columns = Config::copied ? rng(3) == 0 : (swapped ? Config::major_a : Config::major_b) == hopper::Major::mn;
+  Rng* const loose = Config::copied ? &rng : nullptr;
   const int weights = c.gate == Gate::none ? c.n : 2 * c.n, batches = c.batches;
-  Matrix<In> a(batches, c.m, c.k, int(rng(2)), a_by_columns);
-  Matrix<Weight> b(c.one_b ? 1 : batches, weights, c.k, int(rng(2)), b_by_columns);
-  Matrix<Out> source(batches, c.m, c.n, 0), d(batches, c.m, c.n, int(rng(3)));
+  Matrix<In> a(batches, c.m, c.k, int(rng(2)), a_by_columns, loose);
+  Matrix<Weight> b(c.one_b ? 1 : batches, weights, c.k, int(rng(2)), b_by_columns, loose);
+  Matrix<Out> source(batches, c.m, c.n, 0, false, loose), d(batches, c.m, c.n, int(rng(3)), false, loose);
   if (c.alpha != 0) {  // else poison
     a.fill(rng, Config::integers ? 127 : 4);
     b.fill(rng, Config::integers ? 127 : 4);
@@ -226,7 +234,10 @@ std::string check(const Case& c, uint64_t seed, double& ms) {
   }
   if (const Status s = can_run(p); !s) return s.error().message;
   const auto begin = std::chrono::steady_clock::now();
-  const Status launched = launch<Config>(p, c.blocks, nullptr);
+  const Status launched = [&] {
+    if constexpr (Config::copied) return launch_copied<Config>(p, c.blocks, nullptr);
+    else return launch<Config>(p, c.blocks, nullptr);
+  }();
   ms += std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
   if (!launched) return launched.error().message;
   if (Config::split)

@@ -34,30 +34,14 @@ Status check_matrix(char name, DType type, const Operand& o, int64_t rows, int64
   const Wide bytes = extent<Wide>(o, rows, width, batches) * element;
   if (o.column_major) std::swap(rows, width);
   if (o.data == nullptr) return invalid(fmt::format("gemm: {} is null", name));
-  if (const auto address = reinterpret_cast<uintptr_t>(o.data); address % 16 != 0)
-    return unsupported(fmt::format("gemm: {} starts {} bytes after a multiple of 16; TMA needs a multiple of 16", name,
-                                   address % 16));
-  const auto stride = [&](const std::string& what, int64_t s) -> Status {
-    if (s >= (int64_t{1} << 40) / element)
-      return unsupported(fmt::format("gemm: {} has a {} stride of {} elements; TMA needs less than 2^40 bytes", name,
-                                     what, s));
-    if (s * element % 16 != 0)
-      return unsupported(fmt::format("gemm: {} has a {} stride of {} elements = {} bytes; TMA needs a multiple of 16 "
-                                     "bytes",
-                                     name, what, s, s * element));
-    return {};
-  };
-  if (rows > 1) {  // else the stride is never used
-    if (o.stride < width)
-      return invalid(fmt::format("gemm: {} has a {} stride of {} elements, below its {}s of {} elements", name, row,
-                                 o.stride, row, width));
-    WF_CHECK(stride(row, o.stride));
-  }
-  if (batches > 1) {
-    if (o.batch_stride < 0)
-      return invalid(fmt::format("gemm: {} has a batch stride of {} elements", name, o.batch_stride));
-    WF_CHECK(stride("batch", o.batch_stride));
-  }
+  if (const auto address = reinterpret_cast<uintptr_t>(o.data); address % uintptr_t(element) != 0)
+    return invalid(fmt::format("gemm: {} starts {} bytes after a multiple of {}, its elements' size", name,
+                               address % uintptr_t(element), element));
+  if (rows > 1 && o.stride < width)  // else the stride is never used
+    return invalid(fmt::format("gemm: {} has a {} stride of {} elements, below its {}s of {} elements", name, row,
+                               o.stride, row, width));
+  if (batches > 1 && o.batch_stride < 0)
+    return invalid(fmt::format("gemm: {} has a batch stride of {} elements", name, o.batch_stride));
   // Each stride fits, but all together must lie in the address space.
   if (bytes > (Wide{1} << 62) || bytes > ~reinterpret_cast<uintptr_t>(o.data))
     return invalid(fmt::format("gemm: {} reaches {} bytes past its start, beyond the address space", name,
@@ -117,16 +101,9 @@ Status check_kind(const Problem& p) {
        p.row_bias != nullptr || p.activation != Activation::none || p.gate != Gate::none))
     return unsupported("gemm: a result of type I32 takes neither alpha, beta, scales, bias nor activation");
   WF_CHECK(check_quantisation(p));
-  if (p.gate != Gate::none) {
-    if (p.n % 8 != 0)
-      return unsupported(fmt::format("gemm: a gated product has N = {} columns; N must be a multiple of 8", p.n));
-    if (p.d_column_major) return unsupported("gemm: a gated product has no column-major D");
-  }
+  if (p.gate != Gate::none && p.d_column_major) return unsupported("gemm: a gated product has no column-major D");
   const Problem n = normalised(p);
-  if (tiles_of(kind_of(n)) != 0) return {};
-  if (!is_16_bit(p.type) && (p.a.column_major || p.b.column_major))
-    return unsupported(fmt::format("gemm: {} is column-major; WGMMA takes {} only where K is contiguous",
-                                   p.a.column_major ? "A" : "B", pair));
+  if (tiles_for(n) != 0) return {};
   Problem plain = n;
   plain.row_scale = plain.column_scale = plain.bias = plain.row_bias = nullptr;
   plain.activation = Activation::none;
@@ -135,8 +112,7 @@ Status check_kind(const Problem& p) {
   plain.output_scale = plain.row_amax = nullptr;
   if (tiles_of(kind_of(plain)) != 0)
     return unsupported(fmt::format("gemm: {} with a result of type {} is compiled {}", pair, info(p.output_type).name,
-                                   p.gate != Gate::none ? "without gates" : "without scales, bias, activation and row_amax" +
-                                       std::string(p.a.column_major || p.b.column_major ? ", where A or B is column-major" : "")));
+                                   p.gate != Gate::none ? "without gates" : "without scales, bias, activation and row_amax"));
   return unsupported(fmt::format("gemm: {} with a result of type {} is not supported; {} is", pair,
                                  info(p.output_type).name, possible));
 }
@@ -190,17 +166,9 @@ Problem normalised(Problem p) {
   return p;
 }
 
-Kind kind_of(const Problem& p) {
-  Kind k{p.type, b_type(p), p.output_type, p.a.column_major, p.b.column_major, Fusion::none};
-  if (p.gate != Gate::none) k.fusion = Fusion::gated;
-  else if (p.a_zero != nullptr || p.b_zero != nullptr || p.output_type == DType::kI8 || p.row_amax != nullptr)
-    k.fusion = Fusion::quantised;
-  else if (p.activation != Activation::none) k.fusion = Fusion::full;
-  else if (p.row_scale != nullptr || p.column_scale != nullptr || p.bias != nullptr || p.row_bias != nullptr)
-    k.fusion = Fusion::linear;
-  // The least fusion that is compiled and does what is asked for.
-  while (tiles_of(k) == 0 && k.fusion < Fusion::quantised) k.fusion = Fusion(int(k.fusion) + 1);
-  return k;
+uint32_t tiles_for(const Problem& p) {
+  const uint32_t tiles = tiles_of(kind_of(p));
+  return takes_copies(p) ? tiles & copied_tiles : tiles & ~copied_tiles;
 }
 
 Status check_row_sums(const RowSums& p) {

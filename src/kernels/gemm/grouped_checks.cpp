@@ -46,6 +46,7 @@ Status can_run(const GroupedProblem& p) {
   if (p.a.column_major || p.b.column_major)
     return unsupported(fmt::format("{} is column-major", p.a.column_major ? "A" : "B"));
   WF_CHECK(can_run(plain(p)));
+  if (const std::string why = copy_reason(plain(p)); !why.empty()) return unsupported(why.substr(why.find(' ') + 1));
   if (is_empty(p)) return {};
   if ((p.starts == nullptr) == (p.counts == nullptr))
     return invalid(p.starts == nullptr ? "starts and counts are null; one of them is needed" : "starts and counts are given; one is to be null");

@@ -10,6 +10,12 @@ namespace warpfold::kernels::gemm {
 // The problem with D row-major: D^T = B A^T has the roles of A and B, rows and columns exchanged.
 Problem normalised(Problem p);
 
+// Is there a matrix that TMA cannot take?
+bool takes_copies(const Problem& p);
+
+// The tiles that such a problem may have, as bits 1 << TileId; 0: it is not supported.
+uint32_t tiles_for(const Problem& p);
+
 // The kind of kernel for a problem that is normalised and that can_run accepts.
 Kind kind_of(const Problem& p);
 

@@ -130,7 +130,7 @@ constexpr Chain chain() {
     c.accesses.add(stores);
     c.accesses.add(loads);
   }
-  c.barriers.add({"full", Config::stages, 1, Config::full_bytes});
+  c.barriers.add({"full", Config::stages, Config::full_arrivals, Config::copied ? 0 : Config::full_bytes});
   c.barriers.add({"empty", Config::stages, Config::empty_arrivals, 0});
   c.barriers.add({"C arrived", Config::math_warpgroups * Config::buffers, 1, Config::Box::bytes});
   c.steps.add({"A from global to shared memory", int64_t{Config::tile_m} * Config::tile_k});

@@ -119,8 +119,9 @@ struct Config : TileType {
   // half-warp would meet in the same banks. Does the lane store the left patch in this turn?
   static constexpr bool left_patch(int lane, int turn) { return (turn == 0) != (lane / 4 % 2 != 0); }
 
-  // Arrivals that end a phase: `full` the producer and the bytes; `empty` one of each reading warp.
+  // Arrivals that end a phase: `full` the producer and the bytes, or all threads that copy; `empty` one of each reading warp.
   static constexpr int full_bytes = ATile::bytes + BTile::bytes;
+  static constexpr int full_arrivals = TileType::copied ? 128 : 1;
   static constexpr int empty_arrivals = 4 * owners * cluster;
 
   // Registers of a thread; the sum over the warpgroups fits the 64 Ki of a multiprocessor.
@@ -128,8 +129,8 @@ struct Config : TileType {
   static constexpr bool moves_registers = TileType::resident == 1;
   static constexpr int producer_threads = moves_registers ? 128 : 32;
   static constexpr int threads = 128 * math_warpgroups + producer_threads;
-  static constexpr int math_registers = moves_registers ? 240 : 65536 / (TileType::resident * threads) / 8 * 8;
-  static constexpr int producer_registers = moves_registers ? 24 : math_registers;
+  static constexpr int math_registers = moves_registers ? (TileType::copied ? 224 : 240) : 65536 / (TileType::resident * threads) / 8 * 8;
+  static constexpr int producer_registers = moves_registers ? (TileType::copied ? 56 : 24) : math_registers;
   static constexpr int accumulators = row_blocks * Product::accumulators;
   static constexpr int sums = accumulators * (TileType::promoted ? 1 + TileType::product_sets : 1);
 

@@ -38,8 +38,9 @@ struct Epilogue {
   using Value = std::conditional_t<Config::exact, int32_t, float>;
   using Box = hopper::Tile<typename Config::Box>;
   static constexpr bool words = sizeof(Element) == 4, bytes = sizeof(Element) == 1;
-  const hopper::TensorMap& map_c;  // of C (batches, M, N)
-  const hopper::TensorMap& map_d;  // of D (batches, M, N)
+  using Map = std::conditional_t<Config::copied, Source, hopper::TensorMap>;
+  const Map& map_c;  // of C (batches, M, N)
+  const Map& map_d;  // of D (batches, M, N); copied: not used
   Output<Element> output;
   const ScalingOf<Config>& scaling;
   Shape shape;
@@ -108,10 +109,12 @@ struct Epilogue {
                                                       element_or(scaling.column_bias, j, shape.n, 0)});
       }
     }
-    if (!Config::takes_c || scaling.beta == 0 || !leader()) return;
-    hopper::bulk_wait_read<0>();
-    WF_UNROLL
-    for (int box = 0; box < Config::buffers; ++box) fetch_c(box, place(first_row, first_column, batch));
+    if constexpr (!Config::copied) {
+      if (!Config::takes_c || scaling.beta == 0 || !leader()) return;
+      hopper::bulk_wait_read<0>();
+      WF_UNROLL
+      for (int box = 0; box < Config::buffers; ++box) fetch_c(box, place(first_row, first_column, batch));
+    }
   }
 
   // ---- Values. A patch is 16 rows x 16 columns of the box; register i of a thread holds the element of row
@@ -184,7 +187,7 @@ struct Epilogue {
   // are stored from registers.
   WF_ATOM int tail(const Place& at) const {
     if constexpr (Config::grouped) return at.row + Config::Box::rows > output.m ? 0 : output.tail();
-    return output.tail();
+    return Config::copied ? output.n : output.tail();
   }
 
   // Element (row, column) of the box that a patch's register i holds, the patch beginning at `x`.
@@ -366,6 +369,12 @@ struct Epilogue {
 
   // Stores the warpgroup's part of a tile, whose first element is (row, column) of the product.
   WF_ATOM void store(const Accumulators<Config>& accumulators, int first_row, int first_column, int batch) {
+    if constexpr (Config::copied)
+      store_by_threads(*this, accumulators, place(first_row, first_column, batch));  // copied.h
+    else
+      store_by_tma(accumulators, first_row, first_column, batch);
+  }
+  WF_ATOM void store_by_tma(const Accumulators<Config>& accumulators, int first_row, int first_column, int batch) {
     constexpr int box_sums = Config::box_columns / 2;
     const bool with_c = Config::takes_c && scaling.beta != 0;
     const Place tile = place(first_row, first_column, batch);

@@ -25,6 +25,7 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <string>
 
 #include "warpfold/core/dtype.h"
 #include "warpfold/core/error.h"
@@ -33,8 +34,9 @@ namespace warpfold::kernels::gemm {
 
 enum class TileId : uint8_t;
 
-// A matrix in device memory; rows start on multiples of 16 bytes, since TMA takes no others. Column-major: columns
-// do. Only 16-bit A and B may be column-major.
+// A matrix in device memory, on any multiple of an element. TMA, the fast way, takes rows (column-major: columns) and
+// batches that start on multiples of 16 bytes, and of A and B that are column-major only 16-bit ones in products without
+// fusion; threads copy and transpose all others, which takes longer (copy_reason).
 struct Operand {
   const void* data = nullptr;
   int64_t stride = 0;        // elements from a row (column-major: column) to the next; at least its length
@@ -103,6 +105,10 @@ struct Plan {
 
 // Can this product run on a Hopper GPU? If not, the error names the argument and the rule that it breaks.
 Status can_run(const Problem& problem);
+
+// Why threads have to copy matrices of a product that can_run accepts, instead of TMA: one sentence that names the matrix and
+// the rule. Empty: TMA takes all of them.
+std::string copy_reason(const Problem& problem);
 
 // Chooses the tile, or takes the given one, for a GPU of `multiprocessors`, with at most `workspace_limit` bytes of
 // workspace. Errors: those of can_run; a tile that is not compiled for such a product.

@@ -26,6 +26,13 @@ struct QuantisedScaling : Scaling {
 template <class Config>
 using ScalingOf = std::conditional_t<Config::quantised, QuantisedScaling, Scaling>;
 
+// A matrix (batches, rows, K) that threads copy; steps in elements.
+struct Source {
+  const void* data;
+  int64_t row_step, k_step, batch_stride;  // batch stride 0: the same matrix in all batches
+  int copy_bytes;                          // of one asynchronous copy: 16, 8 or 4; 0: element by element
+};
+
 // D (batches, m, n) in global memory, rows `stride` elements apart. Its tensor map covers columns [0, tail).
 template <class Element>
 struct Output {
