@@ -34,13 +34,14 @@ POISON = {torch.int32: 0x7FFFFFFF, torch.int8: 77}
 class Padded:
     """A (batches, rows, width) tensor whose rows (columns) start on 16 bytes, with poison around it and between."""
 
-    def __init__(self, batches, rows, width, dtype, extra=0, columns=False):
-        unit = 16 // dtype.itemsize
+    def __init__(self, batches, rows, width, dtype, extra=0, columns=False, loose=None):
+        unit = 16 // dtype.itemsize if loose is None else loose
         lines, length = (width, rows) if columns else (rows, width)
         stride = (length + unit - 1) // unit * unit + unit * extra
         self.poison = POISON.get(dtype, float("nan"))
         self.whole = torch.full((batches, lines + 2 * GUARD, stride), self.poison, device="cuda", dtype=F32 if dtype in (E4M3, E5M2) else dtype).to(dtype)
-        self.inner = (slice(None), slice(GUARD, GUARD + lines), slice(0, length))
+        shift = 0 if loose is None else min(unit * extra, stride - length)  # in columns: on another address
+        self.inner = (slice(None), slice(GUARD, GUARD + lines), slice(shift, shift + length))
         view = self.whole[self.inner]
         self.view = view.transpose(1, 2) if columns else view
 
@@ -61,14 +62,15 @@ def activated(y, name):
 
 
 def check(lib, rng, m, n, k, a_type, out, tile=-1, b_type=None, batches=1, columns=(False, False, False), alpha=1.0,
-          beta=0.0, scaled=False, activation="identity", gate=None, one_b=False, fast=False):
+          beta=0.0, scaled=False, activation="identity", gate=None, one_b=False, fast=False, loose=False):
     """One product of small integers; every element right, nothing else touched."""
     case = (m, n, k, a_type, out, lib.tiles[tile] if tile >= 0 else "auto", batches, columns, alpha, beta, scaled, activation, gate)
     extra = lambda: rng.choice([0, 1, 3])  # noqa: E731
     rows = 2 * n if gate else n
-    a = Padded(batches, m, k, a_type, extra(), columns[0])
-    b = Padded(1 if one_b else batches, rows, k, b_type or a_type, extra(), columns[1])
-    c, d = (Padded(batches, m, n, out, extra(), columns[2]) for _ in range(2))
+    unit = lambda: rng.choice([1, 2, 4, 8]) if loose else None  # noqa: E731
+    a = Padded(batches, m, k, a_type, extra(), columns[0], unit())
+    b = Padded(1 if one_b else batches, rows, k, b_type or a_type, extra(), columns[1], unit())
+    c, d = (Padded(batches, m, n, out, extra(), columns[2], unit()) for _ in range(2))
     largest = 127 if a_type == torch.int8 else 4
     integers(a.view, largest)
     integers(b.view, largest)
@@ -147,6 +149,20 @@ def check_quantised(lib, rng, m, n, k, a_type, out, tile, batches=1):
     assert "row_amax" not in more or torch.equal(more["row_amax"].double(), largest), (case, "row_amax")
     assert d.untouched(), (case, "wrote outside D")
     return 1
+
+
+def check_reports(lib):
+    """Sizes at which other libraries' 32-bit numbers end (reports B21, B22, B23, B38): every element right."""
+    for batches, m, n, k in ((65537, 8, 64, 8), (8209, 512, 512, 16), (1, 46341, 46341, 16)):
+        a, b = (torch.randint(-2, 3, (batches, r, k), device="cuda").to(BF16) for r in (m, n))
+        d = torch.full((batches, m, n), float("nan"), device="cuda", dtype=BF16)
+        lib.gemm(lib.problem(a, b, None, d))
+        for first in range(0, batches, 4096):
+            part = slice(first, first + 4096)
+            want = torch.bmm(a[part], b[part].transpose(1, 2))  # sums of at most 64: exact
+            assert torch.equal(d[part], want), (batches, m, n, k, "batches from", first)
+        del a, b, d, want
+        torch.cuda.empty_cache()
 
 
 def check_large(lib, rng, m, n, k, a_type, out, tile, alpha, beta, fast=False):
@@ -250,6 +266,19 @@ def main():
                     if o["batches"] > 1:
                         o["one_b"] = rng.random() < 0.3
                     count += check(lib, rng, m, n, k, a_type, out, **o)
+    for m in sizes:  # where TMA cannot take the matrices
+        for n in sizes:
+            a_type, out = rng.choice(kinds)
+            o = {"columns": tuple(rng.choice([False, True]) for _ in range(3)), "loose": True, "batches": rng.choice([1, 1, 2])}
+            if out != torch.int32:
+                o.update(alpha=rng.choice([1, 0.5, -2, 0]), beta=rng.choice([0, 0, 1, -0.5]))
+            if out in (BF16, F16):
+                o.update(scaled=rng.random() < 0.5)
+                if a_type in (BF16, F16) and rng.random() < 0.3:
+                    o.update(gate=rng.choice(["interleaved", "concatenated"]), activation="silu", alpha=0.0625, columns=(*o["columns"][:2], False))
+            if a_type == E4M3:
+                o["b_type"] = rng.choice([E4M3, E5M2])
+            count += check(lib, rng, m, n, rng.choice([0] + sizes), a_type, out, **o)
     for m in sizes:
         for n in sizes:
             a_type, out = rng.choice([(torch.int8, torch.int8)] * 3 + [(torch.int8, torch.int32), (torch.int8, BF16), (torch.int8, F16), (torch.int8, F32),
@@ -267,6 +296,7 @@ def main():
                         large += check_large(lib, rng, *shape, a_type, out, tile, rng.uniform(-2, 2), rng.choice([0, rng.uniform(-2, 2)]), fast)
                 for out in (torch.int32, BF16):
                     large += check(lib, rng, *shape, torch.int8, out, tile, scaled=out == BF16)
+        check_reports(lib)
         check_graph(lib)
         torch.cuda.synchronize()
         print(f"{large} large cases in bounds and the same twice; graphs and two streams right")
