@@ -5,12 +5,10 @@
 #include "instances.h"
 
 namespace warpfold::kernels::gemm {
-// Scales, bias, activation; gated; quantised.
+// Scales, bias, activation; gated.
 std::vector<Instance> f16_fused_instances() {
   std::vector<Instance> all = instances<hopper::f16, hopper::f16, hopper::f16, Fusion::full>();
   for (const Instance& i : instances<hopper::f16, hopper::f16, hopper::f16, Fusion::gated>()) all.push_back(i);
-  for (const Instance& i : instances<hopper::f16, hopper::f16, hopper::f16, Fusion::quantised>()) all.push_back(i);
-  for (const Instance& i : instances<hopper::f16, hopper::f16, int8_t, Fusion::quantised>()) all.push_back(i);
   return all;
 }
 }  // namespace warpfold::kernels::gemm

@@ -5,10 +5,8 @@
 #include "instances.h"
 
 namespace warpfold::kernels::gemm {
-// Scales and bias, an activation, zero points.
+// Scales and bias, and an activation.
 std::vector<Instance> int8_bf16_fused_instances() {
-  std::vector<Instance> all = instances<int8_t, int8_t, hopper::bf16, Fusion::full>();
-  for (const Instance& i : instances<int8_t, int8_t, hopper::bf16, Fusion::quantised>()) all.push_back(i);
-  return all;
+  return instances<int8_t, int8_t, hopper::bf16, Fusion::full>();
 }
 }  // namespace warpfold::kernels::gemm

@@ -15,7 +15,8 @@ const std::vector<Instance>& all_instances() {
           int8_int32_instances<0>, int8_int32_instances<1>, int8_bf16_instances<0>, int8_bf16_instances<1>,
           int8_f16_instances<0>, int8_f16_instances<1>, bf16_fused_instances, bf16_major_instances,
           f16_fused_instances, f16_major_instances, int8_bf16_fused_instances, int8_f16_fused_instances,
-          int8_quantised_instances, copied_bf16_instances, copied_f16_instances, copied_tf32_instances,
+          int8_quantised_instances, int8_16_bit_quantised_instances, bf16_quantised_instances,
+          f16_quantised_instances, copied_bf16_instances, copied_f16_instances, copied_tf32_instances,
           copied_fp8_instances, copied_int8_instances})
       for (const Instance& i : make()) list.push_back(i);
     return list;
