@@ -207,22 +207,6 @@ struct Epilogue {
     }
   }
 
-  // A patch of 8-bit results, two columns at a time; in a swapped tile they lie apart.
-  WF_ATOM void write_patch_of_bytes(const float (&y)[8], Box box, const Place& at, int x, bool with_tail) const {
-    const Quantisation& q = scaling.integers;
-    const float inverse_scale = q.output_scale != nullptr ? 1 / hopper::load_global(q.output_scale) : 1;
-    const int32_t zero = q.output_zero != nullptr ? hopper::load_global(q.output_zero) : 0;
-    int8_t d[8];
-    WF_UNROLL
-    for (int i = 0; i < 8; ++i) d[i] = quantise(y[i], inverse_scale, zero);
-    WF_UNROLL
-    for (int i = 0; i < 8; i += Config::swapped ? 1 : 2) {
-      const uint32_t address = box.element(element_row(x, i), element_column(x, i));
-      if constexpr (Config::swapped) hopper::store_shared(address, d[i]);
-      else hopper::store_shared(address, Pair<int8_t>{d[i], d[i + 1]});
-    }
-    if (with_tail) store_tail(d, at, x);
-  }
   // A patch of 16-bit results: C, if any, is read and D is written by matrices of 8 x 8.
   WF_ATOM void write_patch(const float (&y)[8], Box box, const Place& at, int x, bool with_tail) const {
     const int t = hopper::thread_id() % 128;
@@ -329,13 +313,6 @@ struct Epilogue {
     }
   }
 
-  WF_ATOM void note(const Value (&y)[8], const Place& at, int x) const {
-    if constexpr (Config::quantised && !Config::exact)
-      if (scaling.integers.row_amax != nullptr)
-        raise_row_amax<Config>(scaling.integers.row_amax + int64_t{at.batch} * output.m, y, at.row + element_row(x, 0),
-                               at.column + element_column(x, 0), output.m, output.n);
-  }
-
   // Writes box number `number`, which lies at `at` in D, from the sums `v` of its columns.
   WF_ATOM void write_box(Box box, int number, const Sum* v, const Place& at) const {
     constexpr int width = Config::swapped ? Config::tile_n : Config::span;  // of the patches, side by side
@@ -349,16 +326,16 @@ struct Epilogue {
       Value right[8];
       patch(y, v, rows, first);
       patch(right, v + patch_sums, rows, first + 16);
-      note(y, at, 0);
-      note(right, at, 16);
+      note_row_amax<Config>(*this, y, at, 0);
+      note_row_amax<Config>(*this, right, at, 16);
       write_two_patches(y, right, box, at, 0, with_tail);
     } else {
       WF_UNROLL
       for (int x = 0; x < width; x += 16) {
         patch(y, v + x / 16 * patch_sums, rows, first + x * Config::columns_per_output);
-        note(y, at, x);
+        note_row_amax<Config>(*this, y, at, x);
         if constexpr (bytes)
-          write_patch_of_bytes(y, box, at, x, with_tail);
+          write_patch_of_bytes<Config>(*this, y, box, at, x, with_tail);
         else if constexpr (words)
           write_patch_of_words(y, box, at, x, with_tail);
         else
@@ -378,7 +355,7 @@ struct Epilogue {
     constexpr int box_sums = Config::box_columns / 2;
     const bool with_c = Config::takes_c && scaling.beta != 0;
     const Place tile = place(first_row, first_column, batch);
-    if constexpr (words && !Config::swapped) {
+    if constexpr (words && !Config::swapped && !Config::factors) {
       if (!with_c) {
         WF_UNROLL
         for (int box = 0; box < Config::boxes; ++box)

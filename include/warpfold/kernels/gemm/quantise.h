@@ -31,6 +31,11 @@ struct Quantisation {
 
 inline namespace WF_TARGET {
 
+template <class T>
+struct alignas(2 * sizeof(T)) Pair {
+  T x, y;
+};
+
 // Of row or column i. What is taken off the sum for each unit of the zero point: K of a column, 0 of a row.
 WF_ATOM ZeroPoint zero_point(const Integers& v, int i, int size, int batch, int k) {
   if (i >= size) return {0, 0};
@@ -79,6 +84,35 @@ WF_ATOM void raise_row_amax(float* row_amax, const float (&y)[8], int row, int c
     const bool mine = Config::swapped ? hopper::lane_id() < 4 : hopper::lane_id() % 4 == 0;
     if (mine && row + row_of(first) < m) hopper::atomic_max(reinterpret_cast<int*>(row_amax) + row + row_of(first), most);
   }
+}
+// The same of a patch of an epilogue's box, which lies at `at`, from column x on.
+template <class Config, class Epilogue, class Value>
+WF_ATOM void note_row_amax(const Epilogue& e, const Value (&y)[8], const typename Epilogue::Place& at, int x) {
+  if constexpr (Config::quantised && !Config::exact)
+    if (float* const row_amax = e.scaling.integers.row_amax; row_amax != nullptr)
+      raise_row_amax<Config>(row_amax + int64_t{at.batch} * e.output.m, y, at.row + e.element_row(x, 0),
+                             at.column + e.element_column(x, 0), e.output.m, e.output.n);
+}
+
+// Writes a patch of 8-bit results, two columns at a time; in a swapped tile they lie apart.
+template <class Config, class Epilogue>
+WF_ATOM void write_patch_of_bytes(const Epilogue& e, const float (&y)[8], typename Epilogue::Box box,
+                                  const typename Epilogue::Place& at, int x, bool with_tail) {
+  const Quantisation& q = e.scaling.integers;
+  const float inverse_scale = q.output_scale != nullptr ? 1 / hopper::load_global(q.output_scale) : 1;
+  const int32_t zero = q.output_zero != nullptr ? hopper::load_global(q.output_zero) : 0;
+  int8_t d[8];
+  WF_UNROLL
+  for (int i = 0; i < 8; ++i) d[i] = quantise(y[i], inverse_scale, zero);
+  WF_UNROLL
+  for (int i = 0; i < 8; i += Config::swapped ? 1 : 2) {
+    const uint32_t address = box.element(e.element_row(x, i), e.element_column(x, i));
+    if constexpr (Config::swapped)
+      hopper::store_shared(address, d[i]);
+    else
+      hopper::store_shared(address, Pair<int8_t>{d[i], d[i + 1]});
+  }
+  if (with_tail) e.store_tail(d, at, x);
 }
 
 }  // namespace WF_TARGET

@@ -44,11 +44,6 @@ struct Output {
 
 inline namespace WF_TARGET {
 
-template <class T>
-struct alignas(2 * sizeof(T)) Pair {
-  T x, y;
-};
-
 WF_ATOM float element_or(const Vector& v, int i, int size, float otherwise) {
   return v.data != nullptr && i < size ? hopper::load_global(v.data + int64_t{i} * v.step) : otherwise;
 }
