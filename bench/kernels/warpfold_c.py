@@ -39,7 +39,9 @@ class GroupedProblem(ctypes.Structure):
     _fields_ = ([("struct_bytes", ctypes.c_size_t)] + [(x, ctypes.c_int) for x in ("type", "output_type")] +
                 [(x, ctypes.c_int64) for x in ("rows", "n", "k", "groups")] + [(x, ctypes.c_void_p) for x in "abd"] +
                 [(x, ctypes.c_int64) for x in ("a_stride", "b_stride", "b_group_stride", "d_stride")] +
-                [("alpha", ctypes.c_float), ("starts", ctypes.c_void_p), ("counts", ctypes.c_void_p), ("row_step", ctypes.c_int64)])
+                [("alpha", ctypes.c_float), ("starts", ctypes.c_void_p), ("counts", ctypes.c_void_p), ("row_step", ctypes.c_int64)] +
+                [(x, ctypes.c_void_p) for x in ("b_pointers", "row_scale", "column_scale")] + [("one_column_scale", ctypes.c_int32)] +
+                [("bias", ctypes.c_void_p), ("activation", ctypes.c_int)])
 
 
 class GemmPlan(ctypes.Structure):
@@ -155,16 +157,19 @@ class Library:
                                                   self.message, len(self.message))
         return plan if status == 0 else None
 
-    def grouped_problem(self, a, b, d, starts=None, counts=None, row_step=0, alpha=1.0):
+    def grouped_problem(self, a, b, d, starts=None, counts=None, row_step=0, alpha=1.0, b_pointers=None, row_scale=None,
+                        column_scale=None, bias=None, activation="identity"):
         """D (rows of group g) = alpha A (rows of group g, K) B (groups, N, K)[g]^T; starts or counts: int32 on the GPU."""
         p = GroupedProblem(struct_bytes=ctypes.sizeof(GroupedProblem), type=TYPES[a.dtype], output_type=TYPES[d.dtype],
                            rows=d.shape[0], n=d.shape[1], k=a.shape[1], groups=b.shape[0], a=a.data_ptr(), b=b.data_ptr(),
                            d=d.data_ptr(), a_stride=a.stride(0), b_stride=b.stride(1), b_group_stride=b.stride(0),
-                           d_stride=d.stride(0), alpha=alpha, row_step=row_step)
-        for name, x in (("starts", starts), ("counts", counts)):
+                           d_stride=d.stride(0), alpha=alpha, row_step=row_step, activation=ACTIVATIONS.index(activation),
+                           one_column_scale=int(column_scale is not None and column_scale.dim() == 1))
+        for name, x in (("starts", starts), ("counts", counts), ("b_pointers", b_pointers), ("row_scale", row_scale),
+                        ("column_scale", column_scale), ("bias", bias)):
             if x is not None:
                 setattr(p, name, x.data_ptr())
-        p.tensors = (a, b, d, starts, counts)  # kept alive
+        p.tensors = (a, b, d, starts, counts, b_pointers, row_scale, column_scale, bias)  # kept alive
         return p
 
     def gemm_grouped(self, problem, tile=-1):

@@ -106,12 +106,16 @@ const char* wf_gemm_tile_name(int tile);
 wf_status wf_gemm_row_sums(const int8_t* matrix, int64_t rows, int64_t k, int64_t batches, int64_t stride,
                            int64_t batch_stride, int32_t* sums, void* stream, char* message, size_t message_bytes);
 
-/* D (rows of group g) = alpha * A (rows of group g, K) B_g (N, K)^T: groups of rows, each with a matrix of its own.
+/* y = row_scale (rows) * column_scale_g (N) * alpha * A (rows of group g, K) B_g (N, K)^T + bias_g (N)
+ * D (rows of group g) = activation (y): groups of rows, each with a matrix of its own.
  *
  * A is (rows, K), D (rows, N), B (groups, N, K), all by rows. Which rows a group has stands in device memory and is read
  * when the product runs: `starts` (groups + 1), group g has the rows from starts[g] to starts[g + 1]; or `counts` (groups),
  * group g has counts[g] rows from g * row_step on. One of the two is null. Groups may be empty and must not overlap; rows
- * of D in no group are not written. BF16 and F16 with results of the same type, I8 with I32 (then alpha is 1). */
+ * of D in no group are not written. BF16 and F16 with results of the same type, I8 with I32 (then there is
+ * neither alpha, scale, bias nor activation) or BF16, F8_E4M3 with BF16.
+ * With b_pointers the matrices (N, K) lie each at a pointer of its own, on multiples of 16 bytes; b is then not used. Such
+ * products, and those whose A, B or D TMA cannot take, are copied by threads, which takes longer. */
 typedef struct wf_gemm_grouped_problem {
   size_t struct_bytes;
   wf_type type, output_type;
@@ -122,9 +126,15 @@ typedef struct wf_gemm_grouped_problem {
   float alpha;
   const int32_t *starts, *counts;
   int64_t row_step;
+  /* In device memory; null: ones and zeros. */
+  const void* const* b_pointers;         /* (groups) */
+  const float *row_scale, *column_scale; /* (rows); (groups, N), or (groups) with one_column_scale */
+  int32_t one_column_scale;
+  const float* bias; /* (groups, N) */
+  wf_activation activation;
 } wf_gemm_grouped_problem;
 
-/* tile: as in wf_gemm_run; 128x128, 128x192 and 64x64 are compiled. */
+/* tile: as in wf_gemm_run; 128x128, 64x64 and, without scales, bias and activation, 128x192 are compiled. */
 wf_status wf_gemm_grouped_can_run(const wf_gemm_grouped_problem* problem, char* message, size_t message_bytes);
 wf_status wf_gemm_grouped_run(const wf_gemm_grouped_problem* problem, int tile, void* stream, char* message,
                               size_t message_bytes);

@@ -101,6 +101,14 @@ Result<gemm::GroupedProblem> problem_of(const wf_gemm_grouped_problem* given) {
   out.starts = p.starts;
   out.counts = p.counts;
   out.row_step = p.row_step;
+  out.b_pointers = p.b_pointers;
+  out.row_scale = p.row_scale;
+  out.column_scale = p.column_scale;
+  out.one_column_scale = p.one_column_scale != 0;
+  out.bias = p.bias;
+  if (p.activation < WF_IDENTITY || p.activation > WF_GELU_ERF)
+    return invalid("activation " + std::to_string(int(p.activation)) + " is no wf_activation");
+  out.activation = gemm::Activation(p.activation);
   return out;
 }
 

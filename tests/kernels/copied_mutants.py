@@ -11,7 +11,7 @@ COPIED = GEMM + "copied.h"
 
 # (what is wrong, file, text, replacement)
 MUTANTS = [
-    ("producer skips the empty wait", COPIED, "hopper::mbarrier_wait(stages.empty(ring.stage), ring.parity ^ 1);", ""),
+    ("producer skips the empty wait", COPIED, "hopper::mbarrier_wait(stages.empty(next.stage), next.parity ^ 1);", ""),
     ("copies are not shown to the tensor cores", COPIED, "    hopper::fence_async_shared();\n    hopper::mbarrier_arrive", "    hopper::mbarrier_arrive"),
     ("handed over before the copies have landed", COPIED, "copy_async_wait<lag>", "copy_async_wait<lag + 1>"),
     ("the last copies are not waited for", COPIED, "hopper::copy_async_wait<0>();", ""),

@@ -25,6 +25,9 @@ Status check_row_sums(const RowSums& p);
 bool is_empty(const Problem& p);
 bool is_empty(const GroupedProblem& p);
 
+// Has it more than alpha, or a type that is compiled only with scales?
+bool is_fused(const GroupedProblem& p);
+
 // The tile of a grouped product: sizes are not known here, so it goes by the mean rows of a group.
 TileId grouped_tile(const GroupedProblem& p);
 

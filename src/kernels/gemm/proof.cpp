@@ -52,12 +52,14 @@ constexpr int prove_int8() {
          prove<int8_t, int8_t, Output, Fusion::quantised>();
 }
 // Grouped products: their tiles are those of plain ones, and their epilogue differs in what TMA stores.
-template <class T, class Output, class... Tiles>
+template <class T, class Output, Fusion kFusion, class... Tiles>
 constexpr bool grouped_hold() {
-  return (Proof<of<T, T, Output, Grouped<Tiles>, Fusion::none, Major::k, Major::k>>::holds && ...);
+  return (Proof<of<T, T, Output, Grouped<Tiles>, kFusion, Major::k, Major::k>>::holds && ...);
 }
-static_assert(grouped_hold<bf16, bf16, Tile128x128, Tile128x192, Tile64x64>() &&
-              grouped_hold<int8_t, int32_t, Tile128x128, Tile128x192, Tile64x64>());
+static_assert(grouped_hold<bf16, bf16, Fusion::none, Tile128x128, Tile128x192, Tile64x64>() &&
+              grouped_hold<bf16, bf16, Fusion::full, Tile128x128, Tile64x64, TileCopied>() &&
+              grouped_hold<int8_t, int32_t, Fusion::none, Tile128x128, Tile128x192, Tile64x64, TileCopied>() &&
+              grouped_hold<int8_t, bf16, Fusion::full, Tile128x128, Tile64x64, TileCopied, TilePromoted128, TileCopiedPromoted>());
 
 constexpr int proved = prove_16_bit<bf16>() + prove_16_bit<hopper::f16>() +
                        prove<hopper::tf32, hopper::tf32, float>() + prove<int8_t, int8_t, int32_t>() +

@@ -75,38 +75,71 @@ WF_ATOM void copy_tile(const Tile& tile, const Source& s, int first, int size, i
   }
 }
 
-// All threads of the producer: fill the ring for all tiles of the block.
-template <class Config, class Scaling>
-WF_ATOM void produce_copies(const Stages<Config>& stages, const Source& a, const Source& b, Shape shape, const Scaling& scaling) {
-  constexpr int lag = 3;  // stages on their way
+// The ring as the copying threads fill it: stages are handed over `lag` later, when their copies have landed.
+template <class Config>
+struct CopiedRing {
+  static constexpr int lag = 3;  // stages on their way
   static_assert(lag <= Config::stages - 2, "a stage is given back when the products of the next have begun");
-  RingCursor<Config::stages> ring, landed;
+  const Stages<Config>& stages;
+  RingCursor<Config::stages> next = {}, landed = {};
   int flying = 0;
-  const auto row_of_b = [&](int j) {
-    return Config::gated ? (j / 16 * 8 + j % 8) * scaling.gate_step + (j % 16 < 8 ? 0 : scaling.up) : j;
-  };
-  const auto hand_over = [&] {
+
+  // The stage to copy into, once it is free.
+  WF_ATOM int begin() const {
+    hopper::mbarrier_wait(stages.empty(next.stage), next.parity ^ 1);  // passes at once on the first lap
+    return next.stage;
+  }
+  WF_ATOM void end() {
+    hopper::copy_async_commit();
+    next.advance();
+    if (++flying <= lag) return;
+    hopper::copy_async_wait<lag>();
+    hand_over();
+  }
+  WF_ATOM void finish() {
+    hopper::copy_async_wait<0>();
+    while (flying > 0) hand_over();
+  }
+
+ private:
+  WF_ATOM void hand_over() {
     hopper::fence_async_shared();
     hopper::mbarrier_arrive(stages.full(landed.stage));
     landed.advance();
     --flying;
+  }
+};
+
+// All threads of the producer: fill the ring for all tiles of the block.
+template <class Config, class Scaling>
+WF_ATOM void produce_copies(const Stages<Config>& stages, const Source& a, const Source& b, Shape shape, const Scaling& scaling) {
+  CopiedRing<Config> ring{stages};
+  const auto row_of_b = [&](int j) {
+    return Config::gated ? (j / 16 * 8 + j % 8) * scaling.gate_step + (j % 16 < 8 ? 0 : scaling.up) : j;
   };
   for (TileWalk<Config> tile(shape); !tile.done(); tile.advance()) {
     const int row = tile.row(), column = tile.column(), batch = tile.batch();
     for (int step = 0; step < tile.loads_end(); ++step) {
-      const int k = step * Config::tile_k;
-      hopper::mbarrier_wait(stages.empty(ring.stage), ring.parity ^ 1);  // passes at once on the first lap
-      copy_tile(stages.a(ring.stage), a, row, shape.m, k, shape.k, batch, [](int i) { return i; });
-      copy_tile(stages.b(ring.stage), b, column, shape.n, k, shape.k, batch, row_of_b);
-      hopper::copy_async_commit();
-      ring.advance();
-      if (++flying <= lag) continue;
-      hopper::copy_async_wait<lag>();
-      hand_over();
+      const int k = step * Config::tile_k, stage = ring.begin();
+      copy_tile(stages.a(stage), a, row, shape.m, k, shape.k, batch, [](int i) { return i; });
+      copy_tile(stages.b(stage), b, column, shape.n, k, shape.k, batch, row_of_b);
+      ring.end();
     }
   }
-  hopper::copy_async_wait<0>();
-  while (flying > 0) hand_over();
+  ring.finish();
+}
+
+// The barriers of the stages, for all threads of the block.
+template <class Config>
+WF_ATOM void init_copied_stages(const Stages<Config>& stages) {
+  if (hopper::thread_id() == 0) {
+    for (int i = 0; i < Config::stages; ++i) {
+      hopper::mbarrier_init(stages.full(i), Config::full_arrivals, "full", i);
+      hopper::mbarrier_init(stages.empty(i), Config::empty_arrivals, "empty", i);
+    }
+    hopper::fence_mbarrier_init();
+  }
+  hopper::block_sync();
 }
 
 // Calls f (address in the box, row, column) for the elements of D that the box at `at` has, a warp along a row.
@@ -153,14 +186,7 @@ copied_kernel(WF_PARAM Source a, WF_PARAM Source b, WF_PARAM Source c, Output<ty
   const uint32_t shared = hopper::dynamic_shared();
   const Stages<Config> stages{shared};
   const int warpgroup = hopper::warpgroup_id();
-  if (hopper::thread_id() == 0) {
-    for (int i = 0; i < Config::stages; ++i) {
-      hopper::mbarrier_init(stages.full(i), Config::full_arrivals, "full", i);
-      hopper::mbarrier_init(stages.empty(i), Config::empty_arrivals, "empty", i);
-    }
-    hopper::fence_mbarrier_init();
-  }
-  hopper::block_sync();
+  init_copied_stages<Config>(stages);
 
   // What came before on the stream may still run until here; what comes after may start to set itself up.
   hopper::grid_dependency_wait();

@@ -47,6 +47,7 @@ struct Epilogue {
   int c_batch_step;  // 0: all batches have the same C
   uint32_t shared;  // of the block
   int warpgroup;
+  int group = 0;  // grouped: whose scales and bias the columns have
   uint32_t c_parity = 0;  // of both buffers: they are filled equally often a tile
   // Of row lane / 16 * 64 + 16 * warp + lane % 16 of the warpgroup's rows.
   Factor row = {1, 0};
@@ -92,6 +93,11 @@ struct Epilogue {
     buffer(i).load(map_c, c_full(i), at.row + box_row(box), at.column + box_column(box),
                    at.batch * c_batch_step);
   }
+  // Vectors (groups, N), or (groups) where there is one for all columns.
+  WF_ATOM Vector of_group(Vector v) const {
+    if (Config::grouped && v.data != nullptr) v.data += int64_t{group} * (v.step == 0 ? 1 : shape.n);
+    return v;
+  }
   // Before the products of a tile at (first_row, first_column), so that C and the factors travel meanwhile.
   WF_ATOM void begin(int first_row, int first_column, int batch) {
     if constexpr (Config::factors) {
@@ -105,8 +111,8 @@ struct Epilogue {
         if constexpr (Config::zero_points)
           hopper::store_shared(column_zero(c), zero_point(scaling.integers.columns, j, shape.n, batch, shape.k));
         if (Config::gated) j = (j / 16 * 8 + j % 8) * scaling.gate_step + (j % 16 < 8 ? 0 : scaling.up);
-        hopper::store_shared(column_factor(c), Factor{element_or(scaling.column_scale, j, shape.n, 1),
-                                                      element_or(scaling.column_bias, j, shape.n, 0)});
+        hopper::store_shared(column_factor(c), Factor{element_or(of_group(scaling.column_scale), j, shape.n, 1),
+                                                      element_or(of_group(scaling.column_bias), j, shape.n, 0)});
       }
     }
     if constexpr (!Config::copied) {
