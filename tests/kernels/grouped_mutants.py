@@ -13,7 +13,7 @@ GROUPED = GEMM + "grouped.h"
 MUTANTS = [
     ("a group's rows end where the tile does", GEMM + "grouped.h", "epilogue.output.m = tile.end_row;", ""),
     ("rows of the next group leave by TMA", GEMM + "epilogue.h", "at.row + Config::Box::rows > output.m ? 0 : output.tail()", "output.tail()"),
-    ("tiles of a group are counted by all rows", GROUPED, "return (end_row - first_row + Config::tile_m - 1) / Config::tile_m;", "return (all_rows + Config::tile_m - 1) / Config::tile_m;"),
+    ("the last tile of a group is left out", GROUPED, "return (end_row - first_row + Config::tile_m - 1) / Config::tile_m;", "return (end_row - first_row) / Config::tile_m;"),
     ("the next group is entered a tile late", GROUPED, "index >= row_tiles() * columns", "index > row_tiles() * columns"),
     ("a group without rows ends the walk", GROUPED, "while (group < groups.groups && index >=", "if (group < groups.groups && index >="),
     ("starts before the first row are not cut", GROUPED, "row < 0 ? 0 : row > all_rows ? all_rows : row", "row > all_rows ? all_rows : row"),

@@ -361,7 +361,7 @@ struct Epilogue {
     constexpr int box_sums = Config::box_columns / 2;
     const bool with_c = Config::takes_c && scaling.beta != 0;
     const Place tile = place(first_row, first_column, batch);
-    if constexpr (words && !Config::swapped && !Config::factors) {
+    if constexpr (words && !Config::swapped && !Config::factors && !Config::grouped) {
       if (!with_c) {
         WF_UNROLL
         for (int box = 0; box < Config::boxes; ++box)
