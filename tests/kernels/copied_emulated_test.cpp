@@ -30,7 +30,7 @@ TEST(CopiedEmulated, EightBits) {
   c.a_zero = c.b_zero = c.row_amax = true;
   run<Copied<int8_t, int8_t, Fusion::quantised>>("copied int8 int8", {c}, 12);
   run<Copied<int8_t, bf16, Fusion::quantised>>("copied int8 bf16", {{130, 70, 333, 1, 0.0625, 1, true, 1, Activation::relu}}, 12);
-  run<Copied<e4m3, bf16, Fusion::linear, e5m2, TileCopiedPromoted>>("copied e4m3 by e5m2", {{130, 90, 333, 1, 1, 1, true}}, 12);
+  run<Copied<e4m3, bf16, Fusion::linear, e5m2, TileCopiedPromoted>>("copied e4m3 by e5m2", {{130, 90, 333, 1, 1, 1, true}, {130, 70, 130, 1, 1, 0, true}}, 12);
 }
 TEST(CopiedEmulated, Tf32) {
   run<Copied<hopper::tf32, float, Fusion::none>>("copied tf32", {{130, 103, 70, 1, 1, -1}}, 12);

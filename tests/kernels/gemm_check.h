@@ -77,7 +77,7 @@ bool same(T a, T b) {
 template <class T>
 struct Matrix {
   static constexpr int unit = 16 / int(sizeof(T)), guard = 256;
-  int batches, rows, width, stride, lines;
+  int batches, rows, width, stride, lines, gap = 0;
   bool column_major;
   std::vector<T> storage;
   T* data;
@@ -90,12 +90,13 @@ struct Matrix {
     if (loose != nullptr) {
       step = std::max(1, (1 << (*loose)(5)) / int(sizeof(T)));
       shift = int((*loose)(4)) * step;
+      gap = int((*loose)(2));  // between batches
     }
     stride = (length + step - 1) / step * step + extra * step;
-    storage.assign(size_t(b * (lines + 1) + 1 + guard) * size_t(stride) + size_t(5 * unit), poison<T>());
+    storage.assign(size_t(b * (lines + 1) + 1 + guard) * size_t(stride) + size_t(5 * unit + b * gap), poison<T>());
     data = storage.data() + (16 - reinterpret_cast<uintptr_t>(storage.data()) % 16) % 16 / sizeof(T) + stride + shift;
   }
-  int64_t batch_stride() const { return int64_t{lines + 1} * stride; }  // a row of poison between batches
+  int64_t batch_stride() const { return int64_t{lines + 1} * stride + gap; }  // a row of poison between batches
   T& at(int b, int i, int j) {
     return data[b * batch_stride() + (column_major ? int64_t{j} * stride + i : int64_t{i} * stride + j)];
   }
