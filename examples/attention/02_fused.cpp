@@ -145,7 +145,7 @@ Status attention(const Problem& p) {
   WF_TRY(const TensorMap k, tensor_map<typename C::KTile>(p.k, p, p.seqlen_k));
   WF_TRY(const TensorMap v, tensor_map<typename C::VTile>(p.v, p, p.seqlen_k));
   WF_TRY(const TensorMap o, tensor_map<typename C::QTile>(p.o, p, p.seqlen_q));
-  const Shape shape{p.seqlen_q / C::rows, p.seqlen_k / C::keys, p.heads};
+  const Shape shape = shape_of<C>(p);
   return launch({.blocks = shape.row_tiles * p.heads * p.batches,
                  .threads = C::threads,
                  .shared_bytes = C::shared_bytes,
@@ -154,7 +154,7 @@ Status attention(const Problem& p) {
 }
 
 using OwnTiles = Tiles<Config<64, 64, 128>, Config<64, 64, 64>, Config<64, 128, 64>, Config<64, 128, 128>,
-                       Config<128, 128, 64>, Config<128, 64, 64>, Config<128, 64, 128>, Config<256, 64, 64>,
+                       Config<128, 64, 64>, Config<128, 128, 64>, Config<128, 64, 128>, Config<256, 64, 64>,
                        Config<256, 64, 128>>;
 // The rest of the post's table. Sums and scores need more registers than the 255 of a thread: a lesson,
 // compiled apart.

@@ -1,100 +1,96 @@
-// Step 3: rings of stages, so that copies run ahead of the products.
+// Step 3: two stages, so that copies run ahead of the products; and two warpgroups, so that there is room for
+// them.
 //
-//   O = softmax (scale * Q K^T) V for each batch and head, f16, sums in fp32; seqlen_q a multiple of the
-//   tile's rows, seqlen_k of its keys; head dim 64, 128 or 256
+//   O = softmax (scale * Q K^T) V for each batch and head, f16, sums in fp32; seqlen_q a multiple of 64,
+//   seqlen_k of the tile's keys; head dim 64, 128 or 256
 //
-// The one idea over step 2: K and V have two buffers each. There, K_{n+1} comes while softmax and P V of tile
-// n run, and V_n while Q K^T runs: about as long as the copy takes, when nothing else is in its way. Here a
-// tile is asked for two tiles ahead, as soon as the buffer is free, and the waits for `full` are over before
-// they begin.
+// The one idea over step 2: K and V have two buffers each. There, K comes while the softmax and P V of the
+// tile before run, and V while Q K^T runs, about as long as a copy takes when nothing is in its way. Here
+// both are asked for a whole tile ahead: when tile n begins, n + 1 sets out. All warps meet once a tile, not
+// twice: what they have read by then takes the tile after next.
 //
-// What it costs: shared memory, and with it company. A block waits for its own softmax, so the tensor cores
-// need other blocks to be busy; two in a multiprocessor have 113 KiB each. At head dim 128 that is 128 rows
-// of Q and 2 x 2 tiles of 64 keys, at 256 no more than 64 rows and 32 keys.
+// Stages take shared memory, and with it company, which the tensor cores need while a warpgroup computes its
+// softmax. So two warpgroups, 64 rows of Q each, share a block's K and V. A multiprocessor has as many
+// warpgroups as before, at head dim 128 two blocks of two instead of four of one, and each copy serves twice
+// the rows.
+//
+// What still costs: the two warpgroups meet, so neither can be ahead of the other by more than a softmax.
 #include "ring.h"
 
 namespace attention_ladder::step3 {
 
-template <int kHeadDim, int kRows, int kKeys>
-struct Config : RingTypes<TileTypes<kHeadDim, kRows, kKeys>, 2> {
-  static constexpr int threads = 128;
-  static constexpr int row_blocks = kRows / 64;  // WGMMAs at each step
+template <int kHeadDim, int kKeys, int kBlocks>
+struct Config : RingTypes<TileTypes<kHeadDim, 64, kKeys>, 2, 2> {
+  static constexpr int warpgroups = 2, rows = 64 * warpgroups, threads = 128 * warpgroups;
+  static constexpr int blocks = kBlocks;  // of a multiprocessor
 };
 
 template <class C>
-WF_KERNEL(C::threads, 2)
+WF_KERNEL(C::threads, C::blocks)
 attention_kernel(WF_PARAM TensorMap map_q, WF_PARAM TensorMap map_k, WF_PARAM TensorMap map_v,
                  WF_PARAM TensorMap map_o, Shape shape, float scale_log2) {
   const Stages<C> stages{dynamic_shared()};
-  const Tile<typename C::QTile> q = stages.q();
   const Place at = place_of<C>(shape);
+  const int warpgroup = warpgroup_id();
   const auto load = [&](auto tile, const TensorMap& map, Barrier barrier, int row) {
     mbarrier_arrive_expect_tx(barrier, decltype(tile)::Shape::bytes);
     tile.load(map, barrier, row, 0, at.head, at.batch);
   };
+  const auto fetch = [&](int n) {  // K and V of tile n
+    const int stage = n % C::stages;
+    load(stages.k(stage), map_k, stages.k_full(stage), n * C::keys);
+    load(stages.v(stage), map_v, stages.v_full(stage), n * C::keys);
+  };
   if (thread_id() == 0) {
-    mbarrier_init(stages.q_full(), 1, "Q full");
+    for (int i = 0; i < C::warpgroups; ++i) mbarrier_init(stages.q_full(i), 1, "Q full", i);
     for (int i = 0; i < C::stages; ++i) {
       mbarrier_init(stages.k_full(i), 1, "K full", i);
       mbarrier_init(stages.v_full(i), 1, "V full", i);
     }
     fence_mbarrier_init();
-    load(q, map_q, stages.q_full(), at.row);
-    for (int i = 0; i < C::stages && i < shape.key_tiles; ++i) {
-      load(stages.k(i), map_k, stages.k_full(i), i * C::keys);
-      load(stages.v(i), map_v, stages.v_full(i), i * C::keys);
-    }
+    for (int i = 0; i < C::warpgroups; ++i) load(stages.q(i), map_q, stages.q_full(i), at.row + i * 64);
+    fetch(0);
   }
   block_sync();
 
-  typename C::Sums sums[C::row_blocks] = {};
-  Softmax softmax[C::row_blocks];
+  typename C::Sums sums = {};
+  Softmax softmax;
   RingCursor<C::stages> ring;
-  mbarrier_wait(stages.q_full(), 0);
+  const Tile<typename C::QTile> q = stages.q(warpgroup);
+  mbarrier_wait(stages.q_full(warpgroup), 0);
   for (int n = 0; n < shape.key_tiles; ++n, ring.advance()) {
+    if (thread_id() == 0 && n + 1 < shape.key_tiles) fetch(n + 1);
     const auto k = stages.k(ring.stage);
     const auto v = stages.v(ring.stage);
-    const int next = n + C::stages;  // the tile that takes this one's place
-    typename C::Scores scores[C::row_blocks];
-    typename C::Probabilities p[C::row_blocks];
+    typename C::Scores scores;
+    typename C::Probabilities p;
     mbarrier_wait(stages.k_full(ring.stage), ring.parity);
     wgmma_fence();
     WF_UNROLL
-    for (int step = 0; step < C::head_dim / 16; ++step) WF_UNROLL
-    for (int r = 0; r < C::row_blocks; ++r)
-      wgmma<typename C::ScoreProduct>(scores[r], q.descriptor() + q.descriptor_step(r * 64, step),
+    for (int step = 0; step < C::head_dim / 16; ++step)
+      wgmma<typename C::ScoreProduct>(scores, q.descriptor() + q.descriptor_step(0, step),
                                       k.descriptor() + k.descriptor_step(0, step), step > 0);
     wgmma_commit();
     wgmma_wait<0>();
-    block_sync();  // all warps have read K
-    if (thread_id() == 0 && next < shape.key_tiles) load(k, map_k, stages.k_full(ring.stage), next * C::keys);
-    WF_UNROLL
-    for (int r = 0; r < C::row_blocks; ++r) {
-      keep_in_registers(scores[r]);
-      softmax[r].update(scores[r], scale_log2);
-      softmax[r].rescale(sums[r]);
-      to_operand_a(p[r], scores[r]);
-      keep_in_registers(sums[r]);
-    }
+    keep_in_registers(scores);
+    softmax.update(scores, scale_log2);
+    softmax.rescale(sums);
+    to_operand_a(p, scores);
+    keep_in_registers(sums);
     mbarrier_wait(stages.v_full(ring.stage), ring.parity);
     wgmma_fence();
     WF_UNROLL
-    for (int step = 0; step < C::keys / 16; ++step) WF_UNROLL
-    for (int r = 0; r < C::row_blocks; ++r)
-      wgmma<typename C::ValueProduct>(sums[r], p[r][step], v.descriptor() + v.descriptor_step(0, step), true);
+    for (int step = 0; step < C::keys / 16; ++step)
+      wgmma<typename C::ValueProduct>(sums, p[step], v.descriptor() + v.descriptor_step(0, step), true);
     wgmma_commit();
     wgmma_wait<0>();
-    WF_UNROLL
-    for (int r = 0; r < C::row_blocks; ++r) keep_in_registers(sums[r]);
-    block_sync();  // all warps have read V
-    if (thread_id() == 0 && next < shape.key_tiles) load(v, map_v, stages.v_full(ring.stage), next * C::keys);
+    keep_in_registers(sums);
+    block_sync();  // all warps have read K and V
   }
-  WF_UNROLL
-  for (int r = 0; r < C::row_blocks; ++r)
-    write_rows(q, r * 64, sums[r], softmax[r]);  // Q is not needed any more
+  write_rows(q, 0, sums, softmax);  // Q is not needed any more
   block_sync();
-  if (thread_id() == 0) {
-    q.store(map_o, at.row, 0, at.head, at.batch);
+  if (thread_id() % 128 == 0) {
+    q.store(map_o, at.row + warpgroup * 64, 0, at.head, at.batch);
     bulk_commit();
     bulk_wait_read<0>();  // shared memory outlives the store
   }
@@ -106,7 +102,7 @@ Status attention(const Problem& p) {
   WF_TRY(const TensorMap k, tensor_map<typename C::KTile>(p.k, p, p.seqlen_k));
   WF_TRY(const TensorMap v, tensor_map<typename C::VTile>(p.v, p, p.seqlen_k));
   WF_TRY(const TensorMap o, tensor_map<typename C::QTile>(p.o, p, p.seqlen_q));
-  const Shape shape{p.seqlen_q / C::rows, p.seqlen_k / C::keys, p.heads};
+  const Shape shape = shape_of<C>(p);
   return launch({.blocks = shape.row_tiles * p.heads * p.batches,
                  .threads = C::threads,
                  .shared_bytes = C::shared_bytes,
@@ -114,7 +110,7 @@ Status attention(const Problem& p) {
                 attention_kernel<C>, q, k, v, o, shape, p.scale * 1.4426950408889634f);
 }
 
-using OwnTiles = Tiles<Config<64, 128, 64>, Config<128, 128, 64>, Config<256, 64, 32>>;
+using OwnTiles = Tiles<Config<64, 128, 2>, Config<128, 64, 2>, Config<256, 64, 1>>;
 
 }  // namespace attention_ladder::step3
 

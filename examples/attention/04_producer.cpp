@@ -23,11 +23,13 @@
 
 namespace attention_ladder::step4 {
 
-template <int kHeadDim, int kKeys>
-struct Config : RingTypes<TileTypes<kHeadDim, 64, kKeys>, 2, 2> {
-  static constexpr int consumers = 2, threads = 128 * (consumers + 1);  // warpgroups; the last one copies
+template <int kHeadDim, int kKeys, int kConsumers>
+struct Config : RingTypes<TileTypes<kHeadDim, 64, kKeys>, 2, kConsumers> {
+  static constexpr int consumers = kConsumers,
+                       threads = 128 * (consumers + 1);  // warpgroups; the last one copies
   static constexpr int rows = 64 * consumers;
-  static constexpr int producer_registers = 24, consumer_registers = 240;
+  static constexpr int producer_registers = consumers == 2 ? 24 : 32,
+                       consumer_registers = consumers == 2 ? 240 : 160;
   static_assert(128 * (producer_registers + consumers * consumer_registers) <= 65536,
                 "registers of the chip");
 };
@@ -153,7 +155,7 @@ Status attention(const Problem& p) {
   WF_TRY(const TensorMap k, tensor_map<typename C::KTile>(p.k, p, p.seqlen_k));
   WF_TRY(const TensorMap v, tensor_map<typename C::VTile>(p.v, p, p.seqlen_k));
   WF_TRY(const TensorMap o, tensor_map<typename C::QTile>(p.o, p, p.seqlen_q));
-  const Shape shape{p.seqlen_q / C::rows, p.seqlen_k / C::keys, p.heads};
+  const Shape shape = shape_of<C>(p);
   return launch({.blocks = shape.row_tiles * p.heads * p.batches,
                  .threads = C::threads,
                  .shared_bytes = C::shared_bytes,
@@ -161,7 +163,7 @@ Status attention(const Problem& p) {
                 attention_kernel<C>, q, k, v, o, shape, p.scale * 1.4426950408889634f);
 }
 
-using OwnTiles = Tiles<Config<64, 128>, Config<128, 128>, Config<256, 64>>;
+using OwnTiles = Tiles<Config<64, 128, 3>, Config<128, 128, 2>, Config<256, 64, 2>>;
 
 }  // namespace attention_ladder::step4
 

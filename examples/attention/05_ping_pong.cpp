@@ -21,11 +21,13 @@
 
 namespace attention_ladder::step5 {
 
-template <int kHeadDim, int kKeys>
-struct Config : RingTypes<TileTypes<kHeadDim, 64, kKeys>, 2, 2> {
-  static constexpr int consumers = 2, threads = 128 * (consumers + 1);  // warpgroups; the last one copies
+template <int kHeadDim, int kKeys, int kConsumers>
+struct Config : RingTypes<TileTypes<kHeadDim, 64, kKeys>, 2, kConsumers> {
+  static constexpr int consumers = kConsumers,
+                       threads = 128 * (consumers + 1);  // warpgroups; the last one copies
   static constexpr int rows = 64 * consumers;
-  static constexpr int producer_registers = 24, consumer_registers = 240;
+  static constexpr int producer_registers = consumers == 2 ? 24 : 32,
+                       consumer_registers = consumers == 2 ? 240 : 160;
   static_assert(128 * (producer_registers + consumers * consumer_registers) <= 65536,
                 "registers of the chip");
 };
@@ -84,42 +86,42 @@ struct Consumer {
 
   // Turns to issue products.
   WF_ATOM void await_turn() const { named_sync(1 + warpgroup, 256); }
-  WF_ATOM void pass_turn() const { named_arrive(1 + (warpgroup ^ 1), 256); }
-
-  // Scores become probabilities; O is corrected.
-  WF_ATOM void soften(typename C::Sums& sums, typename C::Probabilities& p, typename C::Scores& scores,
-                      Softmax& softmax) const {
-    softmax.update(scores, scale_log2);
-    softmax.rescale(sums);
-    to_operand_a(p, scores);
-  }
+  WF_ATOM void pass_turn() const { named_arrive(1 + (warpgroup + 1) % C::consumers, 256); }
 
   WF_ATOM void run(typename C::Sums& sums, Softmax& softmax, int key_tiles) const {
     RingCursor<C::stages> k, v;  // K is one tile ahead
-    typename C::Scores scores;
     typename C::Probabilities p;
-    if (warpgroup == 1) pass_turn();  // the first turn is consumer 0's
+    const auto first = [&] {
+      typename C::Scores scores;
+      issue_scores(scores, k);
+      wgmma_wait<0>();
+      keep_in_registers(scores);
+      release(stages.k_empty(k.stage));
+      softmax.update(scores, scale_log2);
+      to_operand_a(p, scores);
+    };
+    if (warpgroup == C::consumers - 1) pass_turn();  // the first turn is consumer 0's
     mbarrier_wait(stages.q_full(warpgroup), 0);
-    issue_scores(scores, k);
-    wgmma_wait<0>();
-    keep_in_registers(scores);
-    release(stages.k_empty(k.stage));
+    first();
     for (int n = 1; n < key_tiles; ++n, v.advance()) {
       k.advance();
-      soften(sums, p, scores, softmax);
+      typename C::Scores scores;
+      softmax.rescale(sums);
       await_turn();
       issue_values(sums, p, v);
       issue_scores(scores, k);
       pass_turn();
       wgmma_wait<0>();
       keep_in_registers(sums);
-      keep_in_registers(scores);
       keep_in_registers(p);
       release(stages.v_empty(v.stage));
+      keep_in_registers(scores);
       release(stages.k_empty(k.stage));
+      softmax.update(scores, scale_log2);
+      to_operand_a(p, scores);
     }
-    soften(sums, p, scores, softmax);
-    if (warpgroup == 0) await_turn();  // the other's last one, which nobody takes
+    if (warpgroup == 0) await_turn();  // the last one's, which nobody takes
+    softmax.rescale(sums);
     issue_values(sums, p, v);
     wgmma_wait<0>();
     keep_in_registers(sums);
@@ -127,9 +129,9 @@ struct Consumer {
 
   WF_ATOM void store(const TensorMap& map_o, Place at, typename C::Sums& sums, const Softmax& softmax) const {
     const Tile<typename C::QTile> o = stages.q(warpgroup);
-    named_sync(3 + warpgroup, 128);  // all warps have done with Q: O takes its place
+    named_sync(1 + C::consumers + warpgroup, 128);  // all warps have done with Q: O takes its place
     write_rows(o, 0, sums, softmax);
-    named_sync(3 + warpgroup, 128);
+    named_sync(1 + C::consumers + warpgroup, 128);
     if (thread_id() % 128 != 0) return;
     o.store(map_o, at.row + warpgroup * 64, 0, at.head, at.batch);
     bulk_commit();
@@ -174,7 +176,7 @@ Status attention(const Problem& p) {
   WF_TRY(const TensorMap k, tensor_map<typename C::KTile>(p.k, p, p.seqlen_k));
   WF_TRY(const TensorMap v, tensor_map<typename C::VTile>(p.v, p, p.seqlen_k));
   WF_TRY(const TensorMap o, tensor_map<typename C::QTile>(p.o, p, p.seqlen_q));
-  const Shape shape{p.seqlen_q / C::rows, p.seqlen_k / C::keys, p.heads};
+  const Shape shape = shape_of<C>(p);
   return launch({.blocks = shape.row_tiles * p.heads * p.batches,
                  .threads = C::threads,
                  .shared_bytes = C::shared_bytes,
@@ -182,7 +184,7 @@ Status attention(const Problem& p) {
                 attention_kernel<C>, q, k, v, o, shape, p.scale * 1.4426950408889634f);
 }
 
-using OwnTiles = Tiles<Config<64, 128>, Config<128, 128>, Config<256, 64>>;
+using OwnTiles = Tiles<Config<64, 128, 3>, Config<128, 128, 2>, Config<256, 64, 2>>;
 
 }  // namespace attention_ladder::step5
 

@@ -64,13 +64,13 @@ Status with_tile(const Problem& p, Attention attention, Tiles<C...>) {
       return false;
     const struct {
       const char* name;
-      int size, tile;
-    } lengths[] = {{"seqlen_q", p.seqlen_q, Tile::rows}, {"seqlen_k", p.seqlen_k, Tile::keys}};
+      int size, of;
+    } lengths[] = {{"seqlen_q", p.seqlen_q, 64}, {"seqlen_k", p.seqlen_k, Tile::keys}};
     for (const auto& x : lengths)
-      if (x.size <= 0 || x.size % x.tile != 0) {
+      if (x.size <= 0 || x.size % x.of != 0) {
         status = warpfold::fail(warpfold::ErrorCode::kInvalidArgument,
                                 std::string(x.name) + " = " + std::to_string(x.size) +
-                                    " is no positive multiple of this tile's " + std::to_string(x.tile));
+                                    " is no positive multiple of " + std::to_string(x.of));
         return true;
       }
     status = attention(p, Tile{});
@@ -207,16 +207,16 @@ class Check {
 template <class Tile, class Attention>
 bool check(const char* step, Attention attention) {
   const struct {
-    int batches, heads, row_tiles, key_tiles;
+    int batches, heads, rows, key_tiles;
     double spread;
-  } cases[] = {{1, 1, 1, 1, 1}, {2, 2, 1, 3, 1}, {1, 1, 2, 7, 8}};
+  } cases[] = {{1, 1, Tile::rows, 1, 1}, {2, 2, 64, 3, 1}, {1, 1, Tile::rows + 64, 7, 8}};
   Problem p{1,       1,       Tile::rows, Tile::keys + 1, Tile::head_dim, nullptr, nullptr,
             nullptr, nullptr, 1,          Tile::rows,     Tile::keys};
   if (attention(p)) return std::printf("%s: seqlen_k = %d was not refused\n", step, p.seqlen_k), false;
   for (const auto& c : cases) {
     p.batches = c.batches;
     p.heads = c.heads;
-    p.seqlen_q = c.row_tiles * Tile::rows;
+    p.seqlen_q = c.rows;
     p.seqlen_k = c.key_tiles * Tile::keys;
     Check checked(p, c.spread, unsigned(p.seqlen_q + p.seqlen_k));
     const int seeds = std::max(1, ladder::schedules() * 64 / Tile::head_dim);  // larger heads take longer

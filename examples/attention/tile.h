@@ -27,6 +27,11 @@ struct Shape {
 struct Place {
   int row, head, batch;
 };
+// Rows past the end are filled with zeros as they come and cut off as they go, by TMA.
+template <class C>
+Shape shape_of(const Problem& p) {
+  return {(p.seqlen_q + C::rows - 1) / C::rows, p.seqlen_k / C::keys, p.heads};
+}
 // Blocks that follow one another work on one head, whose K and V then stay in L2.
 template <class C>
 WF_ATOM Place place_of(const Shape& shape) {
