@@ -80,9 +80,9 @@ def draw_prefill(path):
                            color=COLOURS[name], label=NAMES[name])
             panel.set_title(f"head dim {d}, {'causal' if mask == 'causal' else 'no mask'}", fontsize=9)
             panel.set_xscale("log", base=2)
-            panel.set_ylim(bottom=0)
             panel.grid(alpha=0.3)
             ratios[d, mask] = {r["seqlen"]: r["ratio"] for r in rows}
+    panels[0][0].set_ylim(0)  # of all, which share it
     for row in panels:
         row[0].set_ylabel("TFLOPS")
     for panel in panels[1]:
