@@ -58,7 +58,7 @@ def peers_of(results):
         last = next((r for r in of_dim if r["step"] == 6), None)
         cutlass, fa2, post = POST[d]
         lines.append(f"| {d} | {cutlass} | {fa2} | {post} | {post / fa2:.2f}x | {best['fa2_tflops']:.0f} | {best['tflops']:.0f} | "
-                     f"{best['ratio']:.2f}x | {last['tflops']:.0f} | {best['cudnn_tflops']:.0f} |")
+                     f"{best['ratio']:.2f}x | {format(last['tflops'], '.0f') if last else ''} | {best['cudnn_tflops']:.0f} |")
     return "\n".join(lines) + "\n"
 
 

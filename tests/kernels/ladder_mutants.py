@@ -3,7 +3,7 @@
 
 Usage: ladder_mutants.py --library libwarpfold_hopper.a [--subset] [--only text]
 Prints what the emulator says of each. A change that survives is a failure, and so is one that no longer compiles or
-whose text is not in the source. --subset runs every eighth.
+whose text is not in the source. --subset runs every twelfth.
 """
 import pathlib
 import shutil
@@ -116,7 +116,7 @@ def outcome(mutant, options):
 def main():
     p = parser()
     p.add_argument("--library", required=True)
-    check(MUTANTS, p.parse_args(), 8, lambda m: f"{m[0]} {m[1]}: {m[2]}", outcome)
+    check(MUTANTS, p.parse_args(), 12, lambda m: f"{m[0]} {m[1]}: {m[2]}", outcome)
 
 
 main()
