@@ -1,6 +1,6 @@
 // Step 1: two products and a softmax, each a kernel of its own. The reference that the others are to beat.
 //
-//   S = Q K^T,  P = softmax (scale * S) by rows,  O = P V  for each batch and head, Q, K, V, P, O f16, S and
+//   S = Q K^T,  P = softmax (scale * S) by rows,  O = P V  for each batch and head; Q, K, V, P, O f16, S and
 //   sums fp32; seqlen_q a multiple of 64, seqlen_k of 128; head dim 64, 128 or 256
 //
 // Three launches, as the formula reads. Both products are the third step of the ladder of GEMMs: a warpgroup,

@@ -1,31 +1,28 @@
 // Step 2: scores never leave the registers. The kernel of the post: one warpgroup, two products and a softmax
 // between them.
 //
-//   O = softmax (scale * Q K^T) V for each batch and head, f16, sums in fp32; seqlen_q a multiple of the
-//   tile's rows, seqlen_k of its keys; head dim 64, 128 or 256
+//   O = softmax (scale * Q K^T) V for each batch and head, f16, sums in fp32; seqlen_q a multiple of 64,
+//   seqlen_k of the tile's keys; head dim 64, 128 or 256
 //
 // The one idea over step 1: a block keeps `rows` rows of Q and walks over the keys, a tile at a time. With m
 // the maximum and l the sum of the exponentials so far, a new tile changes both, and what is summed up in O
-// is corrected by 2^(c (m - m')): softmax needs no second pass, and S and P need no memory. 4 N^2 d products
-// then ask for N d elements, not N^2.
+// is corrected by 2^(c (m - m')), c = scale * log2 e: softmax needs no second pass, and S and P no memory.
 //
-//   S (rows, keys) = Q K^T        both operands from shared memory (SS)
-//   P = 2^(c (S - m'))            in place, in the registers that S came in
-//   O (rows, d) = O * correction + P V      P from registers (RS), V from shared memory
+//   S (rows, keys) = Q K^T                both operands from shared memory (SS)
+//   P = 2^(c (S - m'))                    in place, in the registers that S came in
+//   O (rows, d) = O * correction + P V    P from registers (RS), V from shared memory
 //
-// Nothing is rearranged between the products; both reasons are equations of layouts, proved where they are
-// used:
+// Nothing is rearranged between the products. Both reasons are equations of layouts, asserted below:
 //
-//   V    lies as (keys, d), d contiguous, and the product wants (d, keys). Composed with (d,keys):(keys,1)
-//   the tile's layout
-//        becomes that of an MN-major operand, which WGMMA reads as well. No byte moves.
-//   P    accumulators are ((4,8,4),(2,2,keys/8)):((128,1,16),(64,8,512)), operand A of 16 columns
-//   ((4,8,4),(2,2,2)):(..), and
-//        keys/16 of those side by side are the same function. No element changes its thread.
+//   V   lies as (keys, d), d contiguous, and the product wants (d, keys). Composed with (d,keys):(keys,1)
+//       the tile's layout is that of an MN-major operand, which WGMMA reads as well. No byte moves.
+//   P   accumulators are registers (2,2,keys/8):(64,8,512), as row + 64 * column, operand A of 16 columns
+//       (2,2,2):(64,8,512), and keys / 16 of those side by side are the same function. No element changes
+//       its thread.
 //
-// What still costs: products wait for the softmax and the softmax for products; V comes behind Q K^T, the
-// next K behind the softmax, each into its one buffer. Other blocks fill the gaps, as many as registers and
-// shared memory let in.
+// What still costs: products wait for the softmax and the softmax for products; V comes beside Q K^T, the
+// next K beside softmax and P V, each into its one buffer. Other blocks fill the gaps, as many as registers
+// and shared memory let in.
 #include "tile.h"
 #include "warpfold/layout/algebra.h"
 #include "warpfold/layout/hardware/fragments.h"

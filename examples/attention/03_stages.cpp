@@ -1,20 +1,19 @@
-// Step 3: two stages, so that copies run ahead of the products; and two warpgroups, so that there is room for
-// them.
+// Step 3: two stages, so that copies run ahead of the products; and two warpgroups, so that there is room.
 //
 //   O = softmax (scale * Q K^T) V for each batch and head, f16, sums in fp32; seqlen_q a multiple of 64,
 //   seqlen_k of the tile's keys; head dim 64, 128 or 256
 //
-// The one idea over step 2: K and V have two buffers each. There, K comes while the softmax and P V of the
-// tile before run, and V while Q K^T runs, about as long as a copy takes when nothing is in its way. Here
-// both are asked for a whole tile ahead: when tile n begins, n + 1 sets out. All warps meet once a tile, not
-// twice: what they have read by then takes the tile after next.
+// The one idea over step 2: K and V have two buffers each. There, K comes while softmax and P V of the tile
+// before run, and V while Q K^T runs, about as long as a copy takes when nothing is in its way. Here both are
+// asked for a whole tile ahead: when tile n begins, n + 1 sets out. All warps meet once a tile, not twice;
+// what they have read by then makes room for the tile after next.
 //
 // Stages take shared memory, and with it company, which the tensor cores need while a warpgroup computes its
 // softmax. So two warpgroups, 64 rows of Q each, share a block's K and V. A multiprocessor has as many
 // warpgroups as before, at head dim 128 two blocks of two instead of four of one, and each copy serves twice
 // the rows.
 //
-// What still costs: the two warpgroups meet, so neither can be ahead of the other by more than a softmax.
+// What still costs: the two warpgroups meet, so neither can be ahead of the other by more than a tile.
 #include "ring.h"
 
 namespace attention_ladder::step3 {

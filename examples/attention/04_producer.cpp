@@ -1,24 +1,23 @@
-// Step 4: roles: a producer that copies, two consumers that multiply.
+// Step 4: roles: a producer that copies, consumers that multiply.
 //
-//   O = softmax (scale * Q K^T) V for each batch and head, f16, sums in fp32; seqlen_q a multiple of 128,
+//   O = softmax (scale * Q K^T) V for each batch and head, f16, sums in fp32; seqlen_q a multiple of 64,
 //   seqlen_k of the tile's keys; head dim 64, 128 or 256
 //
-// The one idea over step 3: nobody does two things. There all four warps meet twice a tile, so that one
-// thread may refill a buffer. Here a producer warpgroup does nothing but fill the rings, and the sides meet
-// only through the stages' barriers:
+// The one idea over step 3: nobody does two things. There all warps meet once a tile, so that one thread may
+// refill a stage. Here a producer does nothing but fill the rings, and the sides meet only through the
+// stages' barriers:
 //
-//   full     the stage's bytes have arrived      consumers wait; the producer's copies complete it
-//   empty    all consumer warps have read it     the producer waits; a lane of each warp arrives
+//   full    the stage's bytes have arrived     consumers wait; the producer's copies complete it
+//   empty   all consumer warps have read it    the producer waits; a lane of each warp arrives
 //
-// So two consumers, of 64 rows of Q each, can share K and V: a copy serves 128 rows, as in step 3, but the
-// rows' registers are those of 256 threads. The producer needs next to none; it keeps 24 of the 168 that 384
-// threads can have each, and a consumer gets 240. That is done by whole warpgroups, so the producer is one,
-// of which a single thread works. A tile has 128 keys now, 64 at head dim 256: half as many maxima,
-// corrections and barriers an element.
+// K is given back as soon as the scores are there, V after the product with it. The producer needs hardly any
+// registers: of the 168 that 384 threads can have each it keeps 24, and each of two consumers gets 240. That
+// is done by whole warpgroups, so the producer is one, of which a single thread works. With so many registers
+// a tile has 128 keys at head dim 128: half as many maxima, corrections and barriers an element. At head dim
+// 64, where exponentials are what costs, there are three consumers with 160 registers.
 //
-// What still costs: a block has the multiprocessor to itself, and its two consumers do the same at the same
-// time. They start together, wait for the same stages, and the tensor cores rest while both compute
-// exponentials.
+// What it costs: a block has the multiprocessor to itself, and its consumers do the same at the same time.
+// They start together, wait for the same stages, and the tensor cores rest while all compute exponentials.
 #include "ring.h"
 
 namespace attention_ladder::step4 {

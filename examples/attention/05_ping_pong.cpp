@@ -1,21 +1,21 @@
-// Step 5: consumers take turns (ping-pong): one multiplies while the other computes its softmax.
+// Step 5: consumers take turns (ping-pong): one multiplies while another computes its softmax.
 //
-//   O = softmax (scale * Q K^T) V for each batch and head, f16, sums in fp32; seqlen_q a multiple of 128,
+//   O = softmax (scale * Q K^T) V for each batch and head, f16, sums in fp32; seqlen_q a multiple of 64,
 //   seqlen_k of the tile's keys; head dim 64, 128 or 256
 //
 // The one idea over step 4: an order between the consumers. At head dim 128 a tile of 64 x 128 keys is 1024
-// cycles of products with the whole tensor cores of a multiprocessor, and 8192 exponentials, at 16 a cycle
-// 512 cycles, with as many again for maxima, corrections and sums. Side by side they fit, one behind the
-// other they do not. So a consumer issues its products only in its turn, those with V of one tile and those
+// cycles of products, with the multiprocessor's tensor cores for itself, and 8192 exponentials, at 16 a cycle
+// 512 cycles, with about as many again for maxima, sums and corrections. Side by side they fit; one behind
+// the other they do not. So a consumer issues its products only in its turn, that with V of one tile and that
 // with K of the next together, and then hands the turn over:
 //
 //   consumer 0   | P V, Q K^T |  softmax   | P V, Q K^T |  softmax   |
 //   consumer 1   |  softmax   | P V, Q K^T |  softmax   | P V, Q K^T |
 //
-// A turn is a named barrier of 256 threads: the one whose turn it is waits at its barrier, the other has
-// arrived there when it had issued its own. Both take as many turns, so both stay in step.
+// A turn is a named barrier of 256 threads: 128 wait for their turn there, and the 128 of the consumer before
+// arrive when they have issued theirs. All take as many turns, so all stay in step.
 //
-// What still costs: inside a consumer nothing overlaps. While it computes exponentials, all its products are
+// What still costs: inside a consumer nothing overlaps. While it computes exponentials, its products are
 // over.
 #include "ring.h"
 

@@ -1,19 +1,19 @@
 // Step 6: a consumer's softmax runs while its own product with V does.
 //
-//   O = softmax (scale * Q K^T) V for each batch and head, f16, sums in fp32; seqlen_q a multiple of 128,
+//   O = softmax (scale * Q K^T) V for each batch and head, f16, sums in fp32; seqlen_q a multiple of 64,
 //   seqlen_k of the tile's keys; head dim 64, 128 or 256
 //
-// The one idea over step 5: the two products of a turn change places. There the scores of the next tile come
-// behind P V of this one, and the softmax waits for both. P V needs nothing of the next tile, and the softmax
-// nothing of P V. So the scores are issued first, and the softmax begins when they are there, with P V still
-// under way:
+// The one idea over step 5: the two products of a turn change places. There, the scores of a tile come behind
+// P V of the tile before, and the softmax waits for both. But P V needs nothing of the next tile, and the
+// softmax nothing of P V. So the scores are issued first, and the softmax begins when they are there, with
+// P V still under way:
 //
-//   tensor cores   | Q K^T (n) |  P V (n-1)  |
-//   threads          O *= ..   |    softmax (n)     |  P (n) to operand A
+//   tensor cores   | Q K^T (n) |   P V (n - 1)   |
+//   threads        | O *= ...  |   softmax (n)     | P (n) to operand A |
 //
 // O is corrected for tile n - 1 while the scores of n are on their way, just before P V (n - 1) adds to it.
-// The price is registers: the scores of one tile and the probabilities of the one before live at the same
-// time, at head dim 128 64 + 32 beside 64 sums.
+// The price is registers: the scores of one tile and the probabilities of the one before are there at the
+// same time, at head dim 128 64 + 32 beside the 64 of O.
 //
 // The library's kernel (include/warpfold/kernels/attention) is this one, with other tiles, masks, lengths,
 // and blocks that stay.

@@ -1,12 +1,11 @@
 // What all steps of the ladder share on the host and none is about: the problem, the choice of a tile, tensor
 // maps, the check against float64, timing, and main().
 //
-//   O = softmax (scale * Q K^T) V  for each batch and head;  Q, K, V, O (batches, seqlen, heads, head_dim)
-//   f16
+//   O = softmax (scale * Q K^T) V for each batch and head;  Q, K, V, O f16 (batches, seqlen, heads, head_dim)
 //
-// Products are summed in fp32. There is no mask, and lengths are multiples of a step's tile, so that a kernel
-// has no code for tails; other lengths are refused. include/warpfold/kernels/attention has the kernel that
-// takes any.
+// Products are summed in fp32. There is no mask; seqlen_k is a multiple of a tile's keys, so that a kernel
+// has no code for tails, and seqlen_q of 64, the rows of a warpgroup. Other lengths are refused.
+// include/warpfold/kernels/attention has the kernel that takes any.
 #pragma once
 
 #include <algorithm>
