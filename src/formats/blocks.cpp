@@ -3,6 +3,7 @@
 #include "warpfold/formats/blocks.h"
 
 #include <cstring>
+#include <limits>
 #include <type_traits>
 
 #include <fmt/format.h>
@@ -24,11 +25,23 @@ struct F16 {
 struct BF16 {
   std::uint16_t bits;
 };
+struct E4M3 {
+  std::uint8_t bits;
+};
+struct E5M2 {
+  std::uint8_t bits;
+};
 struct Bool {
   std::uint8_t bits;
 };
 float element(F16 x) { return f16_to_f32(x.bits); }
 float element(BF16 x) { return bf16_to_f32(x.bits); }
+// As an fp16 whose exponent is biased by 15 instead of 7; e4m3 has no infinities, and its NaN is all ones.
+float element(E4M3 x) {
+  if ((x.bits & 0x7f) == 0x7f) return std::numeric_limits<float>::quiet_NaN();
+  return f16_to_f32(static_cast<std::uint16_t>((x.bits & 0x80) << 8 | (x.bits & 0x7f) << 7)) * 256;
+}
+float element(E5M2 x) { return f16_to_f32(static_cast<std::uint16_t>(x.bits << 8)); }
 float element(Bool x) { return x.bits != 0 ? 1.0f : 0.0f; }
 
 template <class Stored>
@@ -122,6 +135,12 @@ Status dequantize_row(DType type, std::span<const std::byte> row, std::span<floa
       break;
     case DType::kBF16:
       convert_elements<BF16>(row, out);
+      break;
+    case DType::kF8E4M3:
+      convert_elements<E4M3>(row, out);
+      break;
+    case DType::kF8E5M2:
+      convert_elements<E5M2>(row, out);
       break;
     case DType::kF64:
       convert_elements<double>(row, out);

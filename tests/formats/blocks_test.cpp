@@ -4,6 +4,7 @@
 
 #include <bit>
 #include <charconv>
+#include <cmath>
 #include <fstream>
 #include <limits>
 
@@ -96,6 +97,15 @@ TEST(PlainTypes, ValuesAreThoseStored) {
             (Floats{-0x1p63f}));
   EXPECT_EQ(converted<std::uint8_t>(DType::kU8, {0, 255}), (Floats{0, 255}));
   EXPECT_EQ(converted<std::uint8_t>(DType::kBool, {0, 1}), (Floats{0, 1}));
+  // Largest, smallest, subnormal, negative (arXiv 2209.05433, table 1).
+  EXPECT_EQ(converted<std::uint8_t>(DType::kF8E4M3, {0x7e, 0x08, 0x07, 0x01, 0x00, 0xb8}),
+            (Floats{448, 0x1p-6f, 0.875f * 0x1p-6f, 0x1p-9f, 0, -1}));
+  EXPECT_EQ(converted<std::uint8_t>(DType::kF8E5M2, {0x7b, 0x04, 0x03, 0x01, 0x00, 0xbc}),
+            (Floats{57344, 0x1p-14f, 0.75f * 0x1p-14f, 0x1p-16f, 0, -1}));
+  for (const float x : converted<std::uint8_t>(DType::kF8E4M3, {0x7f, 0xff})) EXPECT_TRUE(std::isnan(x));
+  EXPECT_EQ(converted<std::uint8_t>(DType::kF8E5M2, {0x7c, 0xfc}),
+            (Floats{std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::infinity()}));
+  EXPECT_TRUE(std::isnan(converted<std::uint8_t>(DType::kF8E5M2, {0x7e})[0]));
   Floats two(2);
   EXPECT_FALSE(dequantize_row(DType::kF32, Bytes(7), two));
 }

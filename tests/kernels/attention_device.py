@@ -25,6 +25,8 @@ if not torch.cuda.is_available() or torch.cuda.get_device_capability()[0] != 9:
 sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "bench/kernels"))
 from attention_c import Attention  # noqa: E402
 
+import edge_memory  # noqa: E402
+
 BF16, F16, F32 = torch.bfloat16, torch.float16, torch.float32
 U = {BF16: 2.0**-8, F16: 2.0**-11, F32: 2.0**-24}
 NAN = float("nan")
@@ -110,6 +112,33 @@ def check(lib, rng, tile, dtype, batches, heads, kv_heads, sq, sk, d, dv, causal
     return 1
 
 
+def check_edges(lib, rng):
+    """Tensors at the first and at the last address of mapped memory, so that an access outside faults."""
+    count = 0
+    for d, causal, at_end, packed in itertools.product((64, 128, 256), (False, True), (False, True), (None, False, True)):
+        batches, heads, rows = 3, 2, rng.choice([60, 128, 300])
+        lengths = [rows, rng.choice([0, 1, rows // 2]), rng.choice([1, rows - 1])]
+        starts = list(itertools.accumulate(lengths, initial=0))
+        shape = (starts[-1], heads, d) if packed else (batches, rows, heads, d)
+        q, k, v, o = (edge_memory.empty(shape, BF16, at_end) for _ in range(4))
+        for x in (q, k, v):
+            x.normal_()
+        given = {} if packed is None else {"q_starts": starts, "k_starts": starts} if packed else {"q_used": lengths, "k_used": lengths}
+        given = {name: torch.tensor(x, device="cuda", dtype=torch.int32) for name, x in given.items()}
+        lib.run(lib.problem(q, k, v, o, causal=causal, longest_q=rows, longest_k=rows, **given))
+        try:
+            torch.cuda.synchronize()
+        except RuntimeError as error:
+            raise AssertionError(("tensors at the " + ("end" if at_end else "start"), d, causal, packed, lengths)) from error
+        for b in range(batches if packed is not None else 0):
+            part = (lambda x: x[starts[b]:starts[b + 1]]) if packed else (lambda x: x[b, :lengths[b]])  # noqa: E731
+            want, size, *_, score = reference(part(q), part(k), part(v), causal, 1 / math.sqrt(d))
+            bound = (2.0**-7 + 2 * score.transpose(0, 1)[..., None]) * (size + want.abs()) + 2.0**-25
+            assert bool(((part(o).double() - want).abs() <= bound).all()), (d, causal, at_end, packed, lengths, b)
+        count += 1
+    return count
+
+
 def edges(tile):
     return sorted({1, 2, 15, 16, 17, 63, 64, 65, 127, 128, 129, tile - 1, tile, tile + 1, 2 * tile - 1, 2 * tile, 2 * tile + 1, 2 * tile + 33})
 
@@ -182,6 +211,7 @@ def main():
         for causal in (False, True):
             for sq, sk in ((2048, 2048), (1000, 4100), (4100, 1000)):
                 count += check(lib, rng, -1, BF16, 2, 4, 2, sq, sk, d, d, causal)
+    count += check_edges(lib, rng)
     check_graph(lib)
     torch.cuda.synchronize()
     print(f"{count} cases right, graphs and two streams too")

@@ -384,7 +384,16 @@ class Cluster {
     yield(at);
   }
 
-  // Shared memory: address without a rank. Fails when outside or misaligned.
+  // Shared memory of the thread's own block: the address without the rank.
+  uint32_t local(uint32_t address, const char* atom) {
+    if (address >> 24 != own_rank())
+      fail([=, this] {
+        return std::string(atom) + ": shared address " + std::to_string(address & 0xFFFFFF) + " is one of rank " +
+               std::to_string(address >> 24) + ", and the thread's block has rank " + std::to_string(own_rank());
+      });
+    return address & 0xFFFFFF;
+  }
+  // Of any block: address without a rank. Fails when outside or misaligned.
   uint8_t* at(uint32_t rank, uint32_t address, uint32_t bytes, uint32_t alignment, const char* atom) {
     if (address % alignment != 0 || address < shared_start ||
         uint64_t(address) + bytes > uint64_t(shared_start) + shared_bytes_)

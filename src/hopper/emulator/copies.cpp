@@ -248,6 +248,8 @@ void tma_load(uint32_t destination, const TensorMap& map, uint32_t barrier, uint
               int rank) {
   Cluster& c = cluster();
   c.maybe_yield("tma_load");
+  destination = c.local(destination, "tma_load");
+  barrier = c.local(barrier, "tma_load");
   check_box(c, "tma_load", map, destination, at, rank);
   const Box box(map, at, buffer_of(c, map.base, 1, "the TMA load"));
   const uint32_t own = c.own_rank();
@@ -272,6 +274,7 @@ void tma_load(uint32_t destination, const TensorMap& map, uint32_t barrier, uint
 void tma_store(const TensorMap& map, uint32_t source, const int* at, int rank, bool add) {
   Cluster& c = cluster();
   c.maybe_yield(add ? "tma_reduce_add" : "tma_store");
+  source = c.local(source, "tma_store");
   check_box(c, add ? "tma_reduce_add" : "tma_store", map, source, at, rank);
   for (int i = 0; i < rank; ++i)
     if (at[i] < 0)
@@ -289,6 +292,8 @@ void tma_prefetch(const TensorMap& map, const int* at, int rank) {
 void bulk_load(uint32_t destination, const void* source, uint32_t bytes, uint32_t barrier) {
   Cluster& c = cluster();
   c.maybe_yield("bulk_load");
+  destination = c.local(destination, "bulk_load");
+  barrier = c.local(barrier, "bulk_load");
   const Box box = line(c, "bulk_load", source, destination, bytes);
   const uint32_t own = c.own_rank();
   c.check_range(own, destination, bytes, "bulk_load");
@@ -300,6 +305,7 @@ void bulk_load(uint32_t destination, const void* source, uint32_t bytes, uint32_
 void bulk_store(void* destination, uint32_t source, uint32_t bytes) {
   Cluster& c = cluster();
   c.maybe_yield("bulk_store");
+  source = c.local(source, "bulk_store");
   const Box box = line(c, "bulk_store", destination, source, bytes);
   c.check_range(c.own_rank(), source, bytes, "bulk_store");
   if (bytes > 0) issue_store(c, "bulk_store", box, source, false);
@@ -383,6 +389,7 @@ struct SmallCopy final : AsyncOp {
 void copy_async(uint32_t destination, const void* source, uint32_t bytes, uint32_t valid_bytes) {
   Cluster& c = cluster();
   c.maybe_yield("copy_async", source);
+  destination = c.local(destination, "copy_async");
   if (reinterpret_cast<uintptr_t>(source) % bytes != 0 && valid_bytes > 0)
     c.fail("copy_async: the source is no multiple of " + std::to_string(bytes));
   if (valid_bytes > bytes) c.fail("copy_async: more valid bytes than bytes");
@@ -438,6 +445,7 @@ void copy_async_wait(uint32_t pending) {
 void copy_async_arrive(uint32_t barrier) {
   Cluster& c = cluster();
   c.maybe_yield("copy_async_arrive", barrier);
+  barrier = c.local(barrier, "copy_async_arrive");
   Thread& t = c.self();
   MBarrier& b = c.mbarrier(c.own_rank(), barrier, "copy_async_arrive", false);
   t.copies_arrived = t.copies;

@@ -10,13 +10,17 @@ namespace {
 
 Cluster& cluster() { return Cluster::current(); }
 
-// map_shared puts the rank, plus one, above the address.
 struct Place {
   uint32_t rank, address;
 };
-Place place(Cluster& c, uint32_t address) {
-  const uint32_t mapped = address >> 24;
-  return mapped == 0 ? Place{c.own_rank(), address} : Place{mapped - 1, address & 0xFFFFFF};
+Place place(Cluster& c, uint32_t address, const char* atom) {
+  const Place p{address >> 24, address & 0xFFFFFF};
+  if (p.rank >= c.ranks())
+    c.fail([=, &c] {
+      return std::string(atom) + ": shared address " + std::to_string(p.address) + " of rank " + std::to_string(p.rank) +
+             ", in a cluster of " + std::to_string(c.ranks());
+    });
+  return p;
 }
 
 }  // namespace
@@ -126,7 +130,7 @@ void Cluster::check_global_race(const void* p, uint64_t bytes, GlobalMemory::Use
 void shared_read(uint32_t address, void* value, uint32_t bytes) {
   Cluster& c = cluster();
   c.maybe_yield("load_shared", address);
-  const Place p = place(c, address);
+  const Place p = place(c, address, "load_shared");
   const uint8_t* memory = c.at(p.rank, p.address, bytes, bytes, "load_shared");
   if (c.block(p.rank).live_threads == 0)
     c.fail([=] { return "load_cluster: the block of rank " + std::to_string(p.rank) + " has exited"; });
@@ -137,7 +141,7 @@ void shared_read(uint32_t address, void* value, uint32_t bytes) {
 void shared_write(uint32_t address, const void* value, uint32_t bytes) {
   Cluster& c = cluster();
   c.maybe_yield("store_shared", address);
-  const Place p = place(c, address);
+  const Place p = place(c, address, "store_shared");
   uint8_t* memory = c.at(p.rank, p.address, bytes, bytes, "store_shared");
   if (c.block(p.rank).live_threads == 0)
     c.fail([=] { return "store_cluster: the block of rank " + std::to_string(p.rank) + " has exited"; });
@@ -150,7 +154,7 @@ uint32_t map_shared(uint32_t address, int rank) {
   Cluster& c = cluster();
   if (rank < 0 || uint32_t(rank) >= c.ranks())
     c.fail("map_shared: rank " + std::to_string(rank) + " in a cluster of " + std::to_string(c.ranks()));
-  return (address & 0xFFFFFF) | uint32_t(rank + 1) << 24;
+  return (address & 0xFFFFFF) | uint32_t(rank) << 24;
 }
 
 // Lane 8 i + r names row r of matrix i; register i of lane l holds elements 2 (l%4), +1 of row l/4, or of
@@ -158,7 +162,7 @@ uint32_t map_shared(uint32_t address, int rank) {
 void load_matrices(uint32_t* registers, int matrices, bool transpose, uint32_t address) {
   Cluster& c = cluster();
   const uint32_t first = c.warp_first(), rank = c.own_rank();
-  c.meet("ldmatrix", address, registers, [&](Warp& w) {
+  c.meet("ldmatrix", c.local(address, "ldmatrix"), registers, [&](Warp& w) {
     for (int i = 0; i < matrices; ++i) {
       uint16_t m[8][8];
       for (int r = 0; r < 8; ++r) {
@@ -179,7 +183,7 @@ void load_matrices(uint32_t* registers, int matrices, bool transpose, uint32_t a
 void store_matrices(const uint32_t* registers, int matrices, bool transpose, uint32_t address) {
   Cluster& c = cluster();
   const uint32_t first = c.warp_first(), rank = c.own_rank();
-  c.meet("stmatrix", address, const_cast<uint32_t*>(registers), [&](Warp& w) {
+  c.meet("stmatrix", c.local(address, "stmatrix"), const_cast<uint32_t*>(registers), [&](Warp& w) {
     for (int i = 0; i < matrices; ++i) {
       uint16_t m[8][8];
       for (int lane = 0; lane < 32; ++lane) {

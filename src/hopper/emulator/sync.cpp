@@ -76,6 +76,7 @@ void Cluster::mbarrier_bytes(uint32_t rank, uint32_t address, uint32_t bytes, co
 void mbarrier_init(uint32_t address, uint32_t arrivals, const char* name, int index) {
   Cluster& c = cluster();
   c.maybe_yield("mbarrier_init", address);
+  address = c.local(address, "mbarrier_init");
   const uint32_t rank = c.own_rank();
   if (address % 8 != 0) c.fail("mbarrier_init: address " + std::to_string(address) + " is no multiple of 8");
   c.check_range(rank, address, 8, "mbarrier_init");
@@ -100,6 +101,7 @@ void mbarrier_init(uint32_t address, uint32_t arrivals, const char* name, int in
 
 void mbarrier_invalidate(uint32_t address) {
   Cluster& c = cluster();
+  address = c.local(address, "mbarrier_invalidate");
   c.mbarrier(c.own_rank(), address, "mbarrier_invalidate", false).live = false;
   c.own_block().shadow.guard(address, false);
 }
@@ -107,6 +109,7 @@ void mbarrier_invalidate(uint32_t address) {
 void mbarrier_arrive(uint32_t address, uint32_t expect_bytes) {
   Cluster& c = cluster();
   c.maybe_yield("mbarrier_arrive", address);
+  address = c.local(address, "mbarrier_arrive");
   MBarrier& b = c.mbarrier(c.own_rank(), address, "mbarrier_arrive", false);
   b.bytes += expect_bytes;
   if (b.bytes >= 1 << 20) c.fail("mbarrier " + b.name + " expects 2^20 bytes or more");
@@ -116,6 +119,7 @@ void mbarrier_arrive(uint32_t address, uint32_t expect_bytes) {
 void mbarrier_expect(uint32_t address, uint32_t bytes) {
   Cluster& c = cluster();
   c.maybe_yield("mbarrier_expect_tx", address);
+  address = c.local(address, "mbarrier_expect_tx");
   MBarrier& b = c.mbarrier(c.own_rank(), address, "mbarrier_expect_tx", false);
   b.bytes += bytes;
   if (b.bytes >= 1 << 20) c.fail("mbarrier " + b.name + " expects 2^20 bytes or more");
@@ -124,6 +128,7 @@ void mbarrier_expect(uint32_t address, uint32_t bytes) {
 void mbarrier_arrive_remote(uint32_t address, int rank, Order order) {
   Cluster& c = cluster();
   c.maybe_yield("mbarrier_arrive_remote", address);
+  address = c.local(address, "mbarrier_arrive_remote");
   if (rank < 0 || uint32_t(rank) >= c.ranks())
     c.fail("mbarrier_arrive_remote: rank " + std::to_string(rank) + " in a cluster of " +
            std::to_string(c.ranks()) + (c.ranks() == 1 ? " block" : " blocks"));
@@ -139,6 +144,7 @@ void mbarrier_arrive_remote(uint32_t address, int rank, Order order) {
 // pass.
 bool mbarrier_test(uint32_t address, uint32_t parity) {
   Cluster& c = cluster();
+  address = c.local(address, "mbarrier_try_wait");
   if (parity > 1) c.fail("mbarrier_try_wait: parity " + std::to_string(parity) + " is neither 0 nor 1");
   MBarrier& b = c.mbarrier(c.own_rank(), address, "mbarrier_try_wait", false);
   if ((b.phase & 1) == parity) {
@@ -153,6 +159,7 @@ bool mbarrier_test(uint32_t address, uint32_t parity) {
 void mbarrier_wait(uint32_t address, uint32_t parity) {
   Cluster& c = cluster();
   c.maybe_yield("mbarrier_wait", address);
+  address = c.local(address, "mbarrier_wait");
   if (parity > 1)
     c.fail([=] { return "mbarrier_wait: parity " + std::to_string(parity) + " is neither 0 nor 1"; });
   MBarrier& b = c.mbarrier(c.own_rank(), address, "mbarrier_wait", false);

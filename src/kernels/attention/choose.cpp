@@ -27,24 +27,28 @@ constexpr Row table[] = {
     {256, Mask::causal, 0, TileId::d256_causal_overlapped},    // 1 to 2 % over turns
 };
 
-template <class Tile>
-bool serves(const Problem& p) {
-  return Tile::mask == p.mask && p.head_dim <= Tile::head_dim && p.v_head_dim <= Tile::v_head_dim;
+// A pair of blocks fetches half of a tile of keys each. Where sequences differ, a half may lie wholly behind its sequence:
+// such a box makes TMA read at the tensor map's base, which is then no address of the tensor (launch.h).
+bool serves(const Problem& p, TileId tile) {
+  return with_tile(tile, [&]<class Tile>(Tile) {
+    return Tile::mask == p.mask && p.head_dim <= Tile::head_dim && p.v_head_dim <= Tile::v_head_dim &&
+           (Tile::cluster == 1 || !is_ragged(p.k_lengths));
+  });
 }
 
 }  // namespace
 
 Result<TileId> choose(const Problem& p, std::optional<TileId> tile) {
   if (tile) {
-    if (!with_tile(*tile, [&]<class Tile>(Tile) { return serves<Tile>(p); }))
+    if (!serves(p, *tile))
       return fail(ErrorCode::kUnsupported,
-                  fmt::format("attention: the tile {} is for other head dims or another mask",
+                  fmt::format("attention: the tile {} is for other head dims, another mask or keys of one length",
                               with_tile(*tile, [](auto t) { return t.name; })));
     return *tile;
   }
   for (const Row& row : table)
     if (row.mask == p.mask && std::max(p.head_dim, p.v_head_dim) <= row.head_dim &&
-        std::min(p.seqlen_q, p.seqlen_k) >= row.least_length)
+        std::min(p.seqlen_q, p.seqlen_k) >= row.least_length && serves(p, row.tile))
       return row.tile;
   return fail(ErrorCode::kUnsupported,
               fmt::format("attention: no tile for head dims {} and {}", p.head_dim, p.v_head_dim));

@@ -122,7 +122,7 @@ inline uint32_t byte_permute(uint32_t a, uint32_t b, uint32_t selector) {
 inline uint32_t select_bits(uint32_t a, uint32_t mask, uint32_t bits) { return (a & mask) | bits; }
 
 // ---- Shared memory
-inline uint32_t dynamic_shared() { return emulator::shared_start; }
+inline uint32_t dynamic_shared() { return uint32_t(emulator::identity->rank) << 24 | emulator::shared_start; }
 template <class T>
 T load_shared(uint32_t address) {
   T value;

@@ -59,6 +59,7 @@ struct Identity {
 };
 extern thread_local const Identity* identity;
 
+// A shared address is an offset in a block's memory, with the block's rank from bit 24 on.
 constexpr uint32_t shared_start = 1024;  // the hardware keeps the first KiB
 
 // ---- mbarriers; `address` is in the thread's own block
@@ -87,7 +88,7 @@ uint32_t exchange(const char* atom, uint32_t value, int source);
 uint32_t ballot(bool predicate);
 bool elect();
 
-// ---- Shared memory; addresses may carry a rank from map_shared
+// ---- Shared memory; the first three take the memory of any rank
 void shared_read(uint32_t address, void* value, uint32_t bytes);
 void shared_write(uint32_t address, const void* value, uint32_t bytes);
 uint32_t map_shared(uint32_t address, int rank);

@@ -38,6 +38,7 @@ struct Lengths {
   const int32_t* starts = nullptr;  // cu_seqlens
   const int32_t* used = nullptr;    // seqused
 };
+constexpr bool is_ragged(const Lengths& l) { return l.starts != nullptr || l.used != nullptr; }
 
 struct Problem {
   DType type = DType::kBF16;         // of Q, K and V: BF16, F16

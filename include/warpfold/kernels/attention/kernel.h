@@ -114,6 +114,10 @@ WF_ATOM void produce_queries(const Shared<Config>& shared, const hopper::TensorM
     const int end = shape.q.ragged * (tile.extent.q_start + length);
     for (int w = 0; w < Config::math_warpgroups; ++w) {
       hopper::mbarrier_wait(shared.q_empty(w), parity);  // passes at once for the first tile
+      if (tile.place.row + w * 64 >= length) {  // a warpgroup without rows reads no Q
+        hopper::mbarrier_arrive(shared.q_full(w));
+        continue;
+      }
       hopper::mbarrier_arrive_expect_tx(shared.q_full(w), Config::q_bytes);
       shared.q(w).load(map_q, shared.q_full(w), first + w * 64, 0, tile.place.head, end, batch);
     }

@@ -7,8 +7,6 @@
 
 namespace warpfold::kernels::attention {
 
-constexpr bool is_ragged(const Lengths& l) { return l.starts != nullptr || l.used != nullptr; }
-
 inline namespace WF_TARGET {
 
 // The tensor map (batch, end, head, row, x) of Q, K or V (batches, rows, heads, dim), with boxes of `box_rows` rows.
@@ -16,7 +14,8 @@ inline namespace WF_TARGET {
 // Sequences of one length need no `end` (size 1). Else a tile is to end with its sequence, so that TMA fills the rest
 // with zeros, not with what follows. Row r of a sequence of `length` rows from `start` is box row
 // seqlen - length + r of a matrix of seqlen rows that is moved up by `end` = start + length rows; the tensor's first row is
-// thus row `seqlen` of that matrix at end = 0, and the map's base lies seqlen rows before the tensor.
+// thus row `seqlen` of that matrix at end = 0, and the map's base lies seqlen rows before the tensor. Nothing may be there:
+// TMA reads at the base when a box lies wholly outside the matrix, so the kernel asks for no such box.
 template <class Tile>
 Result<hopper::TensorMap> sequence_map(const Tensor& t, int64_t dim, int64_t seqlen, int64_t heads, int64_t batches,
                                        const Lengths& lengths, int box_rows) {

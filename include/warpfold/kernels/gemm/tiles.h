@@ -20,6 +20,7 @@ enum class TileId : uint8_t {
   m128_n256_cluster2,
   m128_n96,
   m128_n64,
+  m64_n96,
   m64_n64,
   m64_n48,
   swapped_n16_split,
@@ -74,6 +75,11 @@ struct Tile128x64 : Tile128x96 {
   static constexpr TileId id = TileId::m128_n64;
   static constexpr int tile_n = 64, stages = 8;
 };
+struct Tile64x96 : TileDefaults {
+  static constexpr const char* name = "64x96";
+  static constexpr TileId id = TileId::m64_n96;
+  static constexpr int tile_m = 64, tile_n = 96, stages = 8;
+};
 struct Tile64x64 : TileDefaults {
   static constexpr const char* name = "64x64";
   static constexpr TileId id = TileId::m64_n64;
@@ -116,8 +122,9 @@ struct Grouped : TileType {
 
 inline constexpr TileId all_tiles[] = {
     TileId::m128_n128, TileId::m128_n192,         TileId::m128_n192_cluster2, TileId::m128_n256_cluster2,
-    TileId::m128_n96,  TileId::m128_n64,          TileId::m64_n64,            TileId::m64_n48,
-    TileId::swapped_n16_split, TileId::swapped_n32_split, TileId::promoted_m128_n128, TileId::promoted_m128_n192};
+    TileId::m128_n96,  TileId::m128_n64,          TileId::m64_n96,            TileId::m64_n64,
+    TileId::m64_n48,   TileId::swapped_n16_split, TileId::swapped_n32_split,  TileId::promoted_m128_n128,
+    TileId::promoted_m128_n192};
 
 // f(Tile{}) of the tile that `id` names.
 template <class Function>
@@ -133,6 +140,8 @@ constexpr auto with_tile(TileId id, Function f) {
       return f(Tile128x96{});
     case TileId::m128_n64:
       return f(Tile128x64{});
+    case TileId::m64_n96:
+      return f(Tile64x96{});
     case TileId::m64_n64:
       return f(Tile64x64{});
     case TileId::m64_n48:
@@ -185,7 +194,7 @@ constexpr uint32_t tiles_of(const Kind& k) {
                              bit(TileId::swapped_n16_split) | bit(TileId::swapped_n32_split);
   constexpr uint32_t large = bit(TileId::m128_n192) | bit(TileId::m128_n192_cluster2);
   // 48 columns of 32-bit results are no whole number of boxes; 256 leave no room for the columns' factors.
-  const uint32_t all = basic | large | bit(TileId::m128_n96) |
+  const uint32_t all = basic | large | bit(TileId::m128_n96) | bit(TileId::m64_n96) |
                        (k.output == DType::kF32 || k.output == DType::kI32 ? 0 : bit(TileId::m64_n48)) |
                        (k.fusion == Fusion::none ? bit(TileId::m128_n256_cluster2) : 0);
   const bool row_column = !k.a_column_major && !k.b_column_major;  // A (M, K) and B (N, K), both K-major
