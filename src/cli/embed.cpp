@@ -34,10 +34,12 @@ std::vector<std::string> split_lines(const std::string& text) {
 }
 
 // Vectors (texts, d) by batches.
-Result<std::vector<float>> embed_all(engine::Embedder& embedder, std::span<const std::string> texts, std::size_t batch) {
+Result<std::vector<float>> embed_all(engine::Embedder& embedder, std::span<const std::string> texts,
+                                     std::size_t batch) {
   std::vector<float> all;
   for (std::size_t at = 0; at < texts.size(); at += batch) {
-    WF_TRY(const std::vector<float> part, embedder.embed(texts.subspan(at, std::min(batch, texts.size() - at))));
+    WF_TRY(const std::vector<float> part,
+           embedder.embed(texts.subspan(at, std::min(batch, texts.size() - at))));
     all.insert(all.end(), part.begin(), part.end());
   }
   return all;
@@ -55,7 +57,8 @@ double cosine(std::span<const float> a, std::span<const float> b) {
 
 Status embed(EmbedOptions options) {
   Progress bar("loading", {"MB", 1e6});
-  WF_TRY(auto embedder, engine::Embedder::load(options.path, {.threads = options.threads, .progress = [&](auto done, auto total) {
+  WF_TRY(auto embedder, engine::Embedder::load(options.path, {.threads = options.threads,
+                                                              .progress = [&](auto done, auto total) {
                                                                 bar.update(done, total);
                                                               }}));
   if (!options.file.empty()) {
@@ -101,16 +104,20 @@ Status embed(EmbedOptions options) {
 int embed_main(int argc, char** argv) {
   EmbedOptions options;
   CLI::App app(
-      "Turns texts into vectors with an encoder, and shows the cosine of each pair: 1 for texts that mean the same, near "
+      "Turns texts into vectors with an encoder, and shows the cosine of each pair: 1 for texts that mean "
+      "the same, near "
       "0 for texts that have nothing to do with each other.",
       "warpfold embed");
-  app.add_option("model", options.path, "directory with config.json, safetensors and tokenizer.json")->required();
+  app.add_option("model", options.path, "directory with config.json, safetensors and tokenizer.json")
+      ->required();
   auto* texts = app.add_option("texts", options.texts, "the texts");
   auto* file = app.add_option("-f,--file", options.file, "a file with a text on each line; - for stdin");
   texts->excludes(file);
   app.add_option("--threads", options.threads, "threads to compute with (default: all processors)")
       ->check(CLI::Range(1, 4096));
-  app.add_option("--batch", options.batch, "texts to compute together")->capture_default_str()->check(CLI::Range(1, 65536));
+  app.add_option("--batch", options.batch, "texts to compute together")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 65536));
   app.add_option("--repeat", options.repeat, "measure so many times; with --json, the seconds of each")
       ->check(CLI::Range(0, 1000000));
   app.add_flag("--json", options.json, "print {\"embeddings\": [...], \"tokens\": [...], \"cosine\": [...]}");

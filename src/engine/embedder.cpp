@@ -40,13 +40,15 @@ Embedder::Embedder(models::Encoder encoder, text::WordPiece tokenizer, std::uniq
 
 Result<Embedder> Embedder::load(const std::string& path, const LoadOptions& options) {
   if (options.threads < 0)
-    return fail(ErrorCode::kInvalidArgument, fmt::format("threads is {}; it must be at least 0", options.threads));
-  auto pool = std::make_unique<ThreadPool>(options.threads ? options.threads : ThreadPool::available_processors());
+    return fail(ErrorCode::kInvalidArgument,
+                fmt::format("threads is {}; it must be at least 0", options.threads));
+  auto pool =
+      std::make_unique<ThreadPool>(options.threads ? options.threads : ThreadPool::available_processors());
   WF_TRY(auto encoder, models::Encoder::load(path, *pool, options.progress));
   WF_TRY(auto tokenizer, text::WordPiece::open(path + "/tokenizer.json"));
   if (tokenizer.vocab_size() > encoder.info().vocab)
-    return fail(ErrorCode::kBadFile, fmt::format("{}: the tokenizer has {} tokens, the encoder embeds {}", path,
-                                                 tokenizer.vocab_size(), encoder.info().vocab));
+    return fail(ErrorCode::kBadFile, fmt::format("{}: the tokenizer has {} tokens, the encoder embeds {}",
+                                                 path, tokenizer.vocab_size(), encoder.info().vocab));
   Embedder out(std::move(encoder), std::move(tokenizer), std::move(pool));
   WF_CHECK(out.read_modules(path));
   return out;
@@ -62,15 +64,18 @@ Status Embedder::read_modules(const std::string& path) {
   if (pooling.is_object()) {
     mean_ = is_set(pooling, "pooling_mode_mean_tokens");
     if (mean_ == is_set(pooling, "pooling_mode_cls_token"))
-      return fail(ErrorCode::kUnsupported,
-                  path + "/1_Pooling/config.json: pooling_mode_mean_tokens or pooling_mode_cls_token alone is supported");
+      return fail(ErrorCode::kUnsupported, path +
+                                               "/1_Pooling/config.json: pooling_mode_mean_tokens or "
+                                               "pooling_mode_cls_token alone is supported");
   }
   WF_TRY(const Json limits, read_json(path + "/sentence_bert_config.json"));
-  if (limits.is_object() && limits.contains("max_seq_length") && limits["max_seq_length"].is_number_integer()) {
+  if (limits.is_object() && limits.contains("max_seq_length") &&
+      limits["max_seq_length"].is_number_integer()) {
     const auto limit = limits["max_seq_length"].get<std::int64_t>();
     if (limit < 2 || limit > max_tokens_)
-      return fail(ErrorCode::kBadFile, fmt::format("{}/sentence_bert_config.json: max_seq_length is {}, expected 2 to {}",
-                                                   path, limit, max_tokens_));
+      return fail(ErrorCode::kBadFile,
+                  fmt::format("{}/sentence_bert_config.json: max_seq_length is {}, expected 2 to {}", path,
+                              limit, max_tokens_));
     max_tokens_ = limit;
   }
   return {};
@@ -78,7 +83,8 @@ Status Embedder::read_modules(const std::string& path) {
 
 Result<std::vector<float>> Embedder::embed(std::span<const std::string> texts) {
   if (texts.empty()) return fail(ErrorCode::kInvalidArgument, "there are no texts to embed");
-  constexpr std::size_t kBatchTokens = 2048;  // enough that weights are read rarely; scratch memory stays small
+  constexpr std::size_t kBatchTokens =
+      2048;  // enough that weights are read rarely; scratch memory stays small
   const std::int64_t d = info().d_model;
   std::vector<float> out, hidden;
   out.reserve(texts.size() * static_cast<std::size_t>(d));
@@ -97,7 +103,9 @@ Result<std::vector<float>> Embedder::embed(std::span<const std::string> texts) {
           for (std::int64_t i = 0; i < d; ++i) e[i] += states[t * d + i];
       double squares = 0;
       for (std::int64_t i = 0; i < d; ++i) squares += static_cast<double>(e[i]) * e[i];
-      const double divisor = normalise_ ? std::max(std::sqrt(squares), 1e-12) : mean_ ? static_cast<double>(length) : 1;
+      const double divisor = normalise_ ? std::max(std::sqrt(squares), 1e-12)
+                             : mean_    ? static_cast<double>(length)
+                                        : 1;
       for (std::int64_t i = 0; i < d; ++i) e[i] = static_cast<float>(e[i] / divisor);
       states += length * d;
     }

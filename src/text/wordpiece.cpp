@@ -31,7 +31,8 @@ bool is_removed(char32_t c) {
 }
 
 bool is_punctuation(char32_t c) {
-  if (c < 0x80) return (c >= 33 && c <= 47) || (c >= 58 && c <= 64) || (c >= 91 && c <= 96) || (c >= 123 && c <= 126);
+  if (c < 0x80)
+    return (c >= 33 && c <= 47) || (c >= 58 && c <= 64) || (c >= 91 && c <= 96) || (c >= 123 && c <= 126);
   const auto category = utf8proc_category(static_cast<utf8proc_int32_t>(c));
   return category >= UTF8PROC_CATEGORY_PC && category <= UTF8PROC_CATEGORY_PO;
 }
@@ -60,7 +61,8 @@ void without_accents(char32_t c, Body body) {
 }
 
 std::int64_t characters(std::string_view text) {
-  return std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; });
+  return std::count_if(text.begin(), text.end(),
+                       [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; });
 }
 
 // The object under `key`, or null.
@@ -92,7 +94,8 @@ Result<WordPiece> WordPiece::parse(std::string_view text, const std::string& nam
   const Json* model = child(json, "model");
   const std::string type = string_or(model, "type", "");
   if (type != "WordPiece")
-    return fail(ErrorCode::kUnsupported, fmt::format("{}: model.type is \"{}\"; WordPiece is supported", name, type));
+    return fail(ErrorCode::kUnsupported,
+                fmt::format("{}: model.type is \"{}\"; WordPiece is supported", name, type));
   const Json* normalizer = child(json, "normalizer");
   const std::string cleaner = string_or(normalizer, "type", "");
   if (cleaner != "BertNormalizer")
@@ -105,7 +108,8 @@ Result<WordPiece> WordPiece::parse(std::string_view text, const std::string& nam
   out.lower_ = flag_or(normalizer, "lowercase", true);
   out.strip_accents_ = flag_or(normalizer, "strip_accents", out.lower_);
   out.prefix_ = string_or(model, "continuing_subword_prefix", "##");
-  if (const Json* longest = child(*model, "max_input_chars_per_word"); longest && longest->is_number_unsigned())
+  if (const Json* longest = child(*model, "max_input_chars_per_word");
+      longest && longest->is_number_unsigned())
     out.longest_word_ = longest->get<std::int64_t>();
 
   const Json* vocab = child(*model, "vocab");
@@ -115,12 +119,13 @@ Result<WordPiece> WordPiece::parse(std::string_view text, const std::string& nam
   out.ids_.reserve(vocab->size());
   for (const auto& [piece, id] : vocab->items()) {
     if (!id.is_number_unsigned() || id.get<std::uint64_t>() >= vocab->size())
-      return fail(ErrorCode::kBadFile, fmt::format("{}: model.vocab: the id of \"{}\" is {}, but there are {} tokens", name,
-                                                   piece, id.dump(), vocab->size()));
+      return fail(ErrorCode::kBadFile,
+                  fmt::format("{}: model.vocab: the id of \"{}\" is {}, but there are {} tokens", name, piece,
+                              id.dump(), vocab->size()));
     std::string& slot = out.texts_[id.get<std::size_t>()];
     if (!slot.empty())
-      return fail(ErrorCode::kBadFile,
-                  fmt::format("{}: model.vocab: \"{}\" and \"{}\" have the id {}", name, slot, piece, id.dump()));
+      return fail(ErrorCode::kBadFile, fmt::format("{}: model.vocab: \"{}\" and \"{}\" have the id {}", name,
+                                                   slot, piece, id.dump()));
     slot = piece;
     out.ids_.emplace(piece, id.get<TokenId>());
   }
@@ -162,8 +167,10 @@ std::vector<TokenId> WordPiece::encode(std::string_view text, std::int64_t max_t
     const Utf8Step step = next_utf8(text, at);
     at += step.length;
     if (clean_ && is_removed(step.code_point)) continue;
-    if (strip_accents_) without_accents(step.code_point, lower);
-    else lower(step.code_point);
+    if (strip_accents_)
+      without_accents(step.code_point, lower);
+    else
+      lower(step.code_point);
   }
   flush();
   ids.resize(std::min(ids.size(), static_cast<std::size_t>(max_tokens - 1)));
@@ -200,7 +207,8 @@ void WordPiece::append_word(std::string_view word, std::vector<TokenId>& out) co
 }
 
 std::string_view WordPiece::token_text(TokenId id) const {
-  return id >= 0 && id < vocab_size() ? std::string_view(texts_[static_cast<std::size_t>(id)]) : std::string_view();
+  return id >= 0 && id < vocab_size() ? std::string_view(texts_[static_cast<std::size_t>(id)])
+                                      : std::string_view();
 }
 
 }  // namespace warpfold::text

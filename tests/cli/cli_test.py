@@ -1,6 +1,7 @@
 """Drives the warpfold binary: exit codes, what goes to stdout and stderr, JSON, Ctrl-C, repeatability.
 
     cli_test.py usage BINARY          needs no model
+    cli_test.py embed BINARY          runs the tiny encoder of tests/models/fixtures
     cli_test.py model BINARY MODEL    exits with 77, which ctest shows as skipped, when MODEL is absent
 """
 
@@ -47,13 +48,13 @@ class Usage(Case):
     def test_without_a_command(self):
         out, err = self.expect(2)
         self.assertEqual(out, "")
-        for command in ("run", "chat", "inspect", "tokenize", "perplexity", "bench", "doctor"):
+        for command in ("run", "chat", "embed", "inspect", "tokenize", "perplexity", "bench", "doctor"):
             self.assertIn(f"\n  {command}", err)
 
     def test_help(self):
         self.assertIn("usage:", self.expect(0, "--help")[0])
         self.assertIn("without a chat template, unless --chat", " ".join(self.expect(0, "run", "--help")[0].split()))
-        for command in ("chat", "inspect", "tokenize", "perplexity", "bench", "doctor"):
+        for command in ("chat", "embed", "inspect", "tokenize", "perplexity", "bench", "doctor"):
             out, err = self.expect(0, command, "--help")
             self.assertIn("--help", out)
             self.assertEqual(err, "")
@@ -102,6 +103,40 @@ class Usage(Case):
             self.assertIn("make demo", out)
             pathlib.Path(folder, "tiny.gguf").write_bytes(b"1234")
             self.assertIn("tiny.gguf", self.expect(0, "doctor", "--models", folder)[0])
+
+
+class Embed(Case):
+    ENCODER = str(pathlib.Path(__file__).parent.parent / "models" / "fixtures" / "bert")
+    TEXTS = ("The cat sat.", "the CAT sat .", "unaffable dogs")
+
+    def test_matrix(self):
+        out, _ = self.expect(0, "embed", self.ENCODER, *self.TEXTS)
+        rows = [line.split(None, 3) for line in out.splitlines()]
+        self.assertEqual([row[3] for row in rows], list(self.TEXTS))
+        matrix = [[float(x) for x in row[:3]] for row in rows]
+        self.assertEqual([matrix[i][i] for i in range(3)], [1, 1, 1])
+        self.assertEqual(matrix[0][1], 1, "the same tokens")
+        self.assertLess(matrix[0][2], 0.999)
+
+    def test_json(self):
+        result = self.expect_json("embed", self.ENCODER, *self.TEXTS)
+        self.assertEqual(set(result), {"embeddings", "tokens", "cosine"})
+        self.assertEqual(result["tokens"][0], [2, 5, 7, 9, 16, 3])
+        self.assertEqual([len(e) for e in result["embeddings"]], [32] * 3)
+        product = sum(x * y for x, y in zip(result["embeddings"][0], result["embeddings"][2]))
+        self.assertAlmostEqual(product, result["cosine"][0][2], places=5)
+
+    def test_a_text_on_each_line(self):
+        expected = self.expect_json("embed", self.ENCODER, *self.TEXTS)
+        lines = "\n".join(self.TEXTS) + "\n\n"
+        self.assertEqual(self.expect_json("embed", self.ENCODER, "-f", "-", "--batch", 1, stdin=lines)["tokens"],
+                         expected["tokens"])
+        self.expect_error(1, "embed", self.ENCODER, "-f", "-", stdin="\n\n", message="no lines to embed")
+
+    def test_wrong_usage(self):
+        self.expect_error(2, "embed", self.ENCODER, message="nothing to embed")
+        self.expect_error(2, "embed", self.ENCODER, "a", "-f", "-", message="excludes")
+        self.expect_error(1, "embed", "/nonexistent", "a", message="/nonexistent/config.json")
 
 
 class Model(Case):
@@ -266,6 +301,6 @@ if __name__ == "__main__":
         if not os.path.exists(MODEL):
             print(f"skipped: {MODEL} is absent; make demo fetches it")
             sys.exit(SKIPPED)
-    case = {"usage": Usage, "model": Model}[suite]
+    case = {"usage": Usage, "embed": Embed, "model": Model}[suite]
     result = unittest.TextTestRunner(verbosity=2).run(unittest.defaultTestLoader.loadTestsFromTestCase(case))
     sys.exit(not result.wasSuccessful())

@@ -1,7 +1,7 @@
 // Sentences to vectors: tokenizer, encoder, pooling, as sentence-transformers defines them.
 //
-//   e = mean over the sentence's tokens of the encoder's last states, or the first token's;  then e / |e| where the
-//   model asks for it, so that the product of two vectors is the cosine of their angle.
+//   e = mean over the sentence's tokens of the encoder's last states, or the first token's;  then e / |e|
+//   where the model asks for it, so that the product of two vectors is the cosine of their angle.
 #pragma once
 
 #include <functional>
@@ -20,9 +20,10 @@ namespace warpfold::engine {
 
 class Embedder {
  public:
-  // path: a directory with config.json, safetensors and tokenizer.json; of sentence-transformers' own files modules.json,
-  // 1_Pooling/config.json and sentence_bert_config.json are read when present (else: mean, normalised, the context).
-  // Errors: those of the encoder and tokenizer; kUnsupported for another pooling by name.
+  // path: a directory with config.json, safetensors and tokenizer.json; of sentence-transformers' own files
+  // modules.json, 1_Pooling/config.json and sentence_bert_config.json are read when present (else: mean,
+  // normalised, the context). Errors: those of the encoder and tokenizer; kUnsupported for another pooling by
+  // name.
   static Result<Embedder> load(const std::string& path, const LoadOptions& options = {});
 
   const models::EncoderInfo& info() const { return encoder_.info(); }

@@ -1,9 +1,9 @@
 // WordPiece: the tokenizer of BERT and MiniLM, from a tokenizer.json.
 //
-// The text is cleaned (control characters go, white space becomes a space, Chinese characters stand alone), stripped of
-// accents and lowered where the file says so; white space and punctuation cut it into words; a word is cut from the left
-// into the longest pieces of the vocabulary, those after the first with "##" in front, or becomes the unknown token as
-// a whole. (Wu et al. 2016; Devlin et al. 2018)
+// The text is cleaned (control characters go, white space becomes a space, Chinese characters stand alone),
+// stripped of accents and lowered where the file says so; white space and punctuation cut it into words; a
+// word is cut from the left into the longest pieces of the vocabulary, those after the first with "##" in
+// front, or becomes the unknown token as a whole. (Wu et al. 2016; Devlin et al. 2018)
 #pragma once
 
 #include <cstdint>
@@ -19,13 +19,14 @@ namespace warpfold::text {
 
 class WordPiece {
  public:
-  // path: a tokenizer.json. Errors: kIo, kBadFile with the field, kUnsupported for another kind of tokenizer by name.
+  // path: a tokenizer.json. Errors: kIo, kBadFile with the field, kUnsupported for another kind of tokenizer
+  // by name.
   static Result<WordPiece> open(const std::string& path);
   // `name` stands for the file in messages.
   static Result<WordPiece> parse(std::string_view json, const std::string& name);
 
-  // [CLS] pieces [SEP], at most max_tokens of them (>= 2): the pieces are cut at the right. Text never becomes a
-  // control token.
+  // [CLS] pieces [SEP], at most max_tokens of them (>= 2): the pieces are cut at the right. Text never
+  // becomes a control token.
   std::vector<TokenId> encode(std::string_view text, std::int64_t max_tokens) const;
 
   std::int64_t vocab_size() const { return static_cast<std::int64_t>(texts_.size()); }
