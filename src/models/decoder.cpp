@@ -10,9 +10,9 @@
 #include <new>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "models/config.h"
+#include "models/directory.h"
 #include "models/for_tokens.h"
 #include "models/weights.h"
 #include "warpfold/ops/attention.h"
@@ -268,13 +268,8 @@ Result<Decoder> Decoder::load(const std::string& path, ThreadPool& pool,
     WF_TRY(const formats::Gguf file, formats::Gguf::open(path));
     return load(file, pool, progress);
   }
-  const std::string config_path = path + "/config.json";
-  WF_TRY(const MemoryMap map, MemoryMap::open(config_path));
-  const auto* text = reinterpret_cast<const char*>(map.bytes().data());
-  const auto json = nlohmann::json::parse(text, text + map.bytes().size(), nullptr, false);
-  if (!json.is_object()) return fail(ErrorCode::kBadFile, config_path + ": not a JSON object");
-  WF_TRY(const formats::Safetensors weights, formats::Safetensors::open(path));
-  WF_TRY(auto impl, build(ConfigSource(json, config_path), nullptr, &weights, path, pool, progress));
+  WF_TRY(const ModelDirectory directory, ModelDirectory::open(path));
+  WF_TRY(auto impl, build(directory.source(), nullptr, &directory.tensors, path, pool, progress));
   return Decoder(std::move(impl));
 }
 

@@ -51,6 +51,17 @@ void KvLayer::append(float* k, float* v, std::int64_t pos) {
   }
 }
 
+void KvLayer::copy(const KvLayer& from, std::int64_t tokens) {
+  const std::int64_t whole = (tokens + kKeyPanel - 1) / kKeyPanel * kKeyPanel;
+  for (std::int64_t h = 0; h < kv_heads_; ++h) {
+    std::memcpy(k_.get() + h * padded_ * head_dim_ * element_, from.k(h), static_cast<std::size_t>(whole * head_dim_ * element_));
+    std::memcpy(v_.get() + h * padded_ * v_stride_ * element_, from.v(h), static_cast<std::size_t>(tokens * v_stride_ * element_));
+    if (type_ != KvType::kInt8) continue;
+    std::copy_n(from.k_scale(h), tokens, k_scale_.data() + h * padded_);
+    std::copy_n(from.v_scale(h), tokens, v_scale_.data() + h * padded_);
+  }
+}
+
 void attention(const AttentionProblem& p, const KvLayer& cache, AttentionWorkspace& ws, ThreadPool& pool) {
   const std::int64_t group = p.heads / cache.kv_heads(), d = cache.head_dim(), dp = cache.v_stride();
   // A tile packs the query heads of one KV head over some consecutive tokens: they share every key and value.
