@@ -5,9 +5,8 @@
 
 #include <algorithm>
 #include <array>
-#include <nlohmann/json.hpp>
-#include <optional>
 
+#include "text/json_fields.h"
 #include "text/utf8.h"
 #include "warpfold/core/memory_map.h"
 
@@ -63,22 +62,6 @@ void without_accents(char32_t c, Body body) {
 std::int64_t characters(std::string_view text) {
   return std::count_if(text.begin(), text.end(),
                        [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; });
-}
-
-// The object under `key`, or null.
-const Json* child(const Json& object, const char* key) {
-  const auto it = object.is_object() ? object.find(key) : object.end();
-  return object.is_object() && it != object.end() && !it->is_null() ? &*it : nullptr;
-}
-
-std::string string_or(const Json* object, const char* key, std::string fallback) {
-  const Json* value = object ? child(*object, key) : nullptr;
-  return value && value->is_string() ? value->get<std::string>() : fallback;
-}
-
-bool flag_or(const Json* object, const char* key, bool fallback) {
-  const Json* value = object ? child(*object, key) : nullptr;
-  return value && value->is_boolean() ? value->get<bool>() : fallback;
 }
 
 }  // namespace

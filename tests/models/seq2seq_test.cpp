@@ -103,6 +103,14 @@ TEST_P(Seq2SeqTest, TokenByTokenAndInOddChunks) {
                           "chunk at " + std::to_string(t));
 }
 
+TEST_P(Seq2SeqTest, LastRowsOnly) {
+  encode();
+  const std::int64_t rows = 2;
+  std::vector<float> logits(static_cast<std::size_t>(sources_ * rows * model_->info().vocab));
+  ASSERT_TRUE(model_->decode(targets_, *batch_, logits, rows, test::two_threads()));
+  Fixture::expect_close(logits, expected(all(), target_length_ - rows, target_length_), "last rows");
+}
+
 TEST_P(Seq2SeqTest, HypothesesBranchAndEnd) {
   encode();
   decode(all(), 0, 5);
