@@ -220,7 +220,18 @@ def transformer(folder, norm_first=False):
     write(folder, config, model.state_dict(), reference)
 
 
+def llama(folder):
+    """For beam search only: the states of decoders are checked against tests/reference/decoder.py."""
+    config = transformers.LlamaConfig(
+        vocab_size=50, hidden_size=32, intermediate_size=40, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2,
+        max_position_embeddings=64, rms_norm_eps=1e-3, bos_token_id=0, eos_token_id=2, pad_token_id=1)
+    model = randomise(transformers.LlamaForCausalLM(config), 1.5)
+    write(folder, {"model_type": "llama", **config.to_diff_dict()}, model.state_dict(), {"source": [3, 4]})
+    os.remove(os.path.join(folder, "reference.safetensors"))
+
+
 FAMILIES = {
+    "llama": llama,
     "bert": bert, "transformer": transformer, "transformer_pre": lambda folder: transformer(folder, norm_first=True), "t5": t5, "t5_gated": lambda folder: t5(folder, gated=True), "bart": bart,
     "marian": lambda folder: bart(folder, kind="marian", scale_embedding=True, activation_function="swish")}
 

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <stdexcept>
 
 #include "support/expect_error.h"
 
@@ -34,9 +35,9 @@ std::string pieces(const WordPiece& tokenizer, std::string_view text, std::int64
 
 class WordPieceTest : public ::testing::Test {
  protected:
-  WordPiece load(const std::string& json) {
+  static WordPiece load(const std::string& json) {
     auto tokenizer = WordPiece::parse(json, "t.json");
-    EXPECT_TRUE(tokenizer) << tokenizer.error().message;
+    if (!tokenizer) throw std::runtime_error(tokenizer.error().message);
     return std::move(*tokenizer);
   }
   WordPiece tokenizer_ = load(tokenizer_json());
