@@ -22,17 +22,6 @@ struct EmbedOptions {
   bool json = false;
 };
 
-// The lines of a text, without empty ones.
-std::vector<std::string> split_lines(const std::string& text) {
-  std::vector<std::string> lines;
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t end = std::min(text.find('\n', at), text.size());
-    if (end > at) lines.push_back(text.substr(at, end - at));
-    at = end + 1;
-  }
-  return lines;
-}
-
 // Vectors (texts, d) by batches.
 Result<std::vector<float>> embed_all(engine::Embedder& embedder, std::span<const std::string> texts,
                                      std::size_t batch) {

@@ -6,8 +6,8 @@
 
 namespace warpfold::engine {
 
-Result<std::vector<BeamHypothesis>> generate_beams(const Model& model, std::span<const TokenId> prompt, BeamOptions options,
-                                                   models::KvType kv) {
+Result<std::vector<BeamHypothesis>> generate_beams(const Model& model, std::span<const TokenId> prompt,
+                                                   BeamOptions options, models::KvType kv) {
   const models::Decoder& decoder = model.decoder();
   const std::int64_t vocab = model.info().vocab, length = static_cast<std::int64_t>(prompt.size());
   if (prompt.empty()) return fail(ErrorCode::kInvalidArgument, "the prompt has no tokens");
@@ -17,8 +17,9 @@ Result<std::vector<BeamHypothesis>> generate_beams(const Model& model, std::span
       if ((*tokenizer)->is_end_of_generation(id)) options.ends.push_back(id);
   WF_TRY(BeamSearch search, BeamSearch::create(options, vocab));
   if (length + options.max_tokens > model.info().context)
-    return fail(ErrorCode::kInvalidArgument, fmt::format("{} tokens of prompt and {} of answer do not fit the context of {}", length,
-                                                         options.max_tokens, model.info().context));
+    return fail(ErrorCode::kInvalidArgument,
+                fmt::format("{} tokens of prompt and {} of answer do not fit the context of {}", length,
+                            options.max_tokens, model.info().context));
   const auto make_cache = [&] { return decoder.make_cache(length + options.max_tokens, kv); };
 
   std::vector<models::KvCachePtr> caches(1), unused;  // of the open hypotheses; of those that were given up
@@ -50,7 +51,8 @@ Result<std::vector<BeamHypothesis>> generate_beams(const Model& model, std::span
       }
       WF_CHECK(models::Decoder::copy(*caches[parent], *next[i]));
     }
-    for (const std::size_t i : first_children) next[i] = std::move(caches[static_cast<std::size_t>(search.parents()[i])]);
+    for (const std::size_t i : first_children)
+      next[i] = std::move(caches[static_cast<std::size_t>(search.parents()[i])]);
     for (models::KvCachePtr& cache : caches)
       if (cache) unused.push_back(std::move(cache));
     caches = std::move(next);

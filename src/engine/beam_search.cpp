@@ -8,15 +8,20 @@
 namespace warpfold::engine {
 
 Result<BeamSearch> BeamSearch::create(const BeamOptions& o, std::int64_t vocab) {
-  const auto refuse = [](std::string message) { return fail(ErrorCode::kInvalidArgument, std::move(message)); };
+  const auto refuse = [](std::string message) {
+    return fail(ErrorCode::kInvalidArgument, std::move(message));
+  };
   if (vocab < 1) return refuse(fmt::format("a vocabulary of {} tokens is impossible", vocab));
   if (o.beams < 1) return refuse(fmt::format("beams is {}; it must be at least 1", o.beams));
-  if (o.n_best < 1 || o.n_best > o.beams) return refuse(fmt::format("n_best is {}, expected 1 to {} beams", o.n_best, o.beams));
-  if (!std::isfinite(o.length_penalty)) return refuse(fmt::format("length_penalty is {}; it must be finite", o.length_penalty));
+  if (o.n_best < 1 || o.n_best > o.beams)
+    return refuse(fmt::format("n_best is {}, expected 1 to {} beams", o.n_best, o.beams));
+  if (!std::isfinite(o.length_penalty))
+    return refuse(fmt::format("length_penalty is {}; it must be finite", o.length_penalty));
   if (o.max_tokens < 1) return refuse(fmt::format("max_tokens is {}; it must be at least 1", o.max_tokens));
   for (const auto* tokens : {&o.ends, &o.suppressed})
     for (const TokenId id : *tokens)
-      if (id < 0 || id >= vocab) return refuse(fmt::format("token {} is outside the vocabulary of {}", id, vocab));
+      if (id < 0 || id >= vocab)
+        return refuse(fmt::format("token {} is outside the vocabulary of {}", id, vocab));
   return BeamSearch(o, vocab);
 }
 
@@ -31,8 +36,8 @@ BeamSearch::BeamSearch(const BeamOptions& options, std::int64_t vocab)
   for (const TokenId id : options.suppressed) is_suppressed_[static_cast<std::size_t>(id)] = true;
 }
 
-// The best continuations, the best first: so many that K of them do not end even if every end token of K hypotheses is
-// among them. Equal sums in the order of hypotheses and ids.
+// The best continuations, the best first: so many that K of them do not end even if every end token of K
+// hypotheses is among them. Equal sums in the order of hypotheses and ids.
 std::vector<BeamSearch::Candidate> BeamSearch::rank(std::span<const float> logits) const {
   const std::size_t kept =
       std::max<std::size_t>(2, 1 + options_.ends.size()) * static_cast<std::size_t>(options_.beams);
@@ -64,7 +69,8 @@ std::vector<BeamSearch::Candidate> BeamSearch::rank(std::span<const float> logit
 
 void BeamSearch::finish(const Candidate& candidate, bool ended) {
   BeamHypothesis hypothesis{sequences_[static_cast<std::size_t>(candidate.parent)],
-                            candidate.sum / std::pow(static_cast<double>(length_), options_.length_penalty), ended};
+                            candidate.sum / std::pow(static_cast<double>(length_), options_.length_penalty),
+                            ended};
   if (!ended) hypothesis.tokens.push_back(candidate.token);
   const auto at = std::find_if(finished_.begin(), finished_.end(),
                                [&](const BeamHypothesis& f) { return f.score < hypothesis.score; });
@@ -75,8 +81,8 @@ void BeamSearch::finish(const Candidate& candidate, bool ended) {
 Status BeamSearch::advance(std::span<const float> logits) {
   if (done_) return fail(ErrorCode::kInvalidArgument, "the search is done");
   if (static_cast<std::int64_t>(logits.size()) != open() * vocab_)
-    return fail(ErrorCode::kInvalidArgument, fmt::format("{} logits for {} hypotheses and a vocabulary of {}", logits.size(),
-                                                         open(), vocab_));
+    return fail(ErrorCode::kInvalidArgument, fmt::format("{} logits for {} hypotheses and a vocabulary of {}",
+                                                         logits.size(), open(), vocab_));
   for (std::size_t i = 0; i < logits.size(); ++i)
     if (!(logits[i] <= std::numeric_limits<float>::max()))
       return fail(ErrorCode::kInvalidArgument,

@@ -47,7 +47,8 @@ class Line final : public Search {
     double total = 0;
     for (const float x : logits) total += std::exp(static_cast<double>(x) - largest);
     const std::vector<float> as_given(logits.begin(), logits.end());
-    for (const TokenId id : options_.suppressed) logits[static_cast<std::size_t>(id)] = -std::numeric_limits<float>::infinity();
+    for (const TokenId id : options_.suppressed)
+      logits[static_cast<std::size_t>(id)] = -std::numeric_limits<float>::infinity();
     WF_TRY(token_, sampler_.sample(logits, result_.tokens));
     sum_ += static_cast<double>(as_given[static_cast<std::size_t>(token_)]) - largest - std::log(total);
     ++length_;
@@ -74,7 +75,8 @@ class Line final : public Search {
   bool done_ = false;
 };
 
-Result<std::unique_ptr<Search>> make_search(const TranslateOptions& options, std::size_t source, std::int64_t vocab) {
+Result<std::unique_ptr<Search>> make_search(const TranslateOptions& options, std::size_t source,
+                                            std::int64_t vocab) {
   WF_TRY(BeamSearch beams, BeamSearch::create(options.beam, vocab));  // checks the options in any case
   if (options.beam.beams > 1) return std::make_unique<Beams>(std::move(beams));
   SamplingOptions sampling = options.sampling;
@@ -84,8 +86,8 @@ Result<std::unique_ptr<Search>> make_search(const TranslateOptions& options, std
 }
 
 // Decodes the sources of a batch until every search is done.
-Status run(const models::Seq2Seq& model, std::span<const std::unique_ptr<Search>> searches, models::Seq2SeqBatch& batch,
-           ThreadPool& pool) {
+Status run(const models::Seq2Seq& model, std::span<const std::unique_ptr<Search>> searches,
+           models::Seq2SeqBatch& batch, ThreadPool& pool) {
   const auto vocab = static_cast<std::size_t>(model.info().vocab);
   std::vector<TokenId> tokens(searches.size(), model.info().start);
   std::vector<Search*> open;
@@ -101,7 +103,8 @@ Status run(const models::Seq2Seq& model, std::span<const std::unique_ptr<Search>
     std::int64_t first = 0;
     for (Search* search : open) {
       const std::int64_t count = search->open();
-      WF_CHECK(search->advance(std::span(logits).subspan(static_cast<std::size_t>(first) * vocab, static_cast<std::size_t>(count) * vocab)));
+      WF_CHECK(search->advance(std::span(logits).subspan(static_cast<std::size_t>(first) * vocab,
+                                                         static_cast<std::size_t>(count) * vocab)));
       if (!search->done()) {
         still_open.push_back(search);
         tokens.insert(tokens.end(), search->tokens().begin(), search->tokens().end());
@@ -117,17 +120,24 @@ Status run(const models::Seq2Seq& model, std::span<const std::unique_ptr<Search>
 
 }  // namespace
 
-Translator::Translator(models::Seq2Seq model, Result<text::Unigram> tokenizer, std::unique_ptr<ThreadPool> pool)
-    : pool_(std::move(pool)), model_(std::move(model)), tokenizer_(std::move(tokenizer)), batch_(model_.make_batch()) {}
+Translator::Translator(models::Seq2Seq model, Result<text::Unigram> tokenizer,
+                       std::unique_ptr<ThreadPool> pool)
+    : pool_(std::move(pool)),
+      model_(std::move(model)),
+      tokenizer_(std::move(tokenizer)),
+      batch_(model_.make_batch()) {}
 
 Result<Translator> Translator::load(const std::string& path, const LoadOptions& options) {
   if (options.threads < 0)
-    return fail(ErrorCode::kInvalidArgument, fmt::format("threads is {}; it must be at least 0", options.threads));
-  auto pool = std::make_unique<ThreadPool>(options.threads ? options.threads : ThreadPool::available_processors());
+    return fail(ErrorCode::kInvalidArgument,
+                fmt::format("threads is {}; it must be at least 0", options.threads));
+  auto pool =
+      std::make_unique<ThreadPool>(options.threads ? options.threads : ThreadPool::available_processors());
   WF_TRY(auto model, models::Seq2Seq::load(path, *pool, options.progress));
   auto tokenizer = text::Unigram::open(path + "/tokenizer.json");
   if (tokenizer && tokenizer->vocab_size() > std::min(model.info().vocab, model.info().source_vocab))
-    return fail(ErrorCode::kBadFile, fmt::format("{}: the tokenizer has {} tokens, the model embeds {}", path, tokenizer->vocab_size(),
+    return fail(ErrorCode::kBadFile, fmt::format("{}: the tokenizer has {} tokens, the model embeds {}", path,
+                                                 tokenizer->vocab_size(),
                                                  std::min(model.info().vocab, model.info().source_vocab)));
   return Translator(std::move(model), std::move(tokenizer), std::move(pool));
 }
@@ -145,14 +155,15 @@ Result<std::vector<std::vector<Translation>>> Translator::translate(std::span<co
   return translate(sources, options);
 }
 
-Result<std::vector<std::vector<Translation>>> Translator::translate(std::span<const std::vector<TokenId>> sources,
-                                                                    const TranslateOptions& requested) {
+Result<std::vector<std::vector<Translation>>> Translator::translate(
+    std::span<const std::vector<TokenId>> sources, const TranslateOptions& requested) {
   if (sources.empty()) return fail(ErrorCode::kInvalidArgument, "there are no sources to translate");
   TranslateOptions options = requested;
   options.beam.ends = {info().end};
   options.beam.max_tokens = std::min(options.beam.max_tokens, info().context);
   std::vector<std::vector<Translation>> all;
-  const std::size_t most = std::max<std::size_t>(1, kBatchHypotheses / static_cast<std::size_t>(std::max<std::int64_t>(1, options.beam.beams)));
+  const std::size_t most = std::max<std::size_t>(
+      1, kBatchHypotheses / static_cast<std::size_t>(std::max<std::int64_t>(1, options.beam.beams)));
   for (std::size_t first = 0; first < sources.size(); first += most) {
     const auto part = sources.subspan(first, std::min(most, sources.size() - first));
     std::vector<TokenId> tokens;
@@ -168,7 +179,8 @@ Result<std::vector<std::vector<Translation>>> Translator::translate(std::span<co
     for (const auto& search : searches) {
       std::vector<Translation>& results = all.emplace_back();
       for (BeamHypothesis& h : search->best())
-        results.push_back({tokenizer_ ? tokenizer_->decode(h.tokens) : "", std::move(h.tokens), h.score, h.ended});
+        results.push_back(
+            {tokenizer_ ? tokenizer_->decode(h.tokens) : "", std::move(h.tokens), h.score, h.ended});
     }
   }
   return all;

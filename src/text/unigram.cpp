@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdlib>
 #include <limits>
 
@@ -28,13 +29,16 @@ std::vector<const Json*> steps(const Json* object, const char* list) {
   return out;
 }
 
-// Unicode's NFKC, then what SentencePiece's nmt rules do beyond it: control characters go, white space becomes a space.
+// Unicode's NFKC, then what SentencePiece's nmt rules do beyond it: control characters go, white space
+// becomes a space.
 std::string nfkc(std::string_view text) {
   utf8proc_uint8_t* raw = nullptr;
-  const auto size = utf8proc_map(reinterpret_cast<const utf8proc_uint8_t*>(text.data()), static_cast<utf8proc_ssize_t>(text.size()),
-                                 &raw, static_cast<utf8proc_option_t>(UTF8PROC_COMPOSE | UTF8PROC_COMPAT | UTF8PROC_STABLE));
+  const auto size = utf8proc_map(
+      reinterpret_cast<const utf8proc_uint8_t*>(text.data()), static_cast<utf8proc_ssize_t>(text.size()),
+      &raw, static_cast<utf8proc_option_t>(UTF8PROC_COMPOSE | UTF8PROC_COMPAT | UTF8PROC_STABLE));
   std::string out;
-  const std::string_view mapped(reinterpret_cast<const char*>(raw), size < 0 ? 0 : static_cast<std::size_t>(size));
+  const std::string_view mapped(reinterpret_cast<const char*>(raw),
+                                size < 0 ? 0 : static_cast<std::size_t>(size));
   for (std::size_t at = 0; at < mapped.size();) {
     const Utf8Step step = next_utf8(mapped, at);
     at += step.length;
@@ -42,8 +46,10 @@ std::string nfkc(std::string_view text) {
     const char32_t c = step.code_point;
     const bool space = c == '\t' || c == '\n' || c == '\r' || category == UTF8PROC_CATEGORY_ZS ||
                        category == UTF8PROC_CATEGORY_ZL || category == UTF8PROC_CATEGORY_ZP;
-    if (space) out += ' ';
-    else if (category != UTF8PROC_CATEGORY_CC && c != 0x200B && c != 0xFEFF && c != 0x00AD) append_utf8(out, c);
+    if (space)
+      out += ' ';
+    else if (category != UTF8PROC_CATEGORY_CC && c != 0x200B && c != 0xFEFF && c != 0x00AD)
+      append_utf8(out, c);
   }
   std::free(raw);
   return out;
@@ -61,8 +67,10 @@ Result<Unigram> Unigram::parse(std::string_view text, const std::string& name) {
   if (!json.is_object()) return fail(ErrorCode::kBadFile, name + ": not a JSON object");
   const Json* model = child(json, "model");
   if (const std::string type = string_or(model, "type", ""); type != "Unigram")
-    return fail(ErrorCode::kUnsupported, fmt::format("{}: model.type is \"{}\"; Unigram is supported", name, type));
-  if (flag_or(model, "byte_fallback", false)) return fail(ErrorCode::kUnsupported, name + ": byte_fallback is not supported");
+    return fail(ErrorCode::kUnsupported,
+                fmt::format("{}: model.type is \"{}\"; Unigram is supported", name, type));
+  if (flag_or(model, "byte_fallback", false))
+    return fail(ErrorCode::kUnsupported, name + ": byte_fallback is not supported");
 
   Unigram out;
   for (const Json* step : steps(child(json, "normalizer"), "normalizers")) {
@@ -76,9 +84,11 @@ Result<Unigram> Unigram::parse(std::string_view text, const std::string& name) {
     if (type == "WhitespaceSplit") {
       out.split_ = true;
     } else if (type == "Metaspace") {
-      out.prefix_ = string_or(step, "prepend_scheme", flag_or(step, "add_prefix_space", true) ? "always" : "never") != "never";
+      out.prefix_ = string_or(step, "prepend_scheme",
+                              flag_or(step, "add_prefix_space", true) ? "always" : "never") != "never";
     } else {
-      return fail(ErrorCode::kUnsupported, fmt::format("{}: pre_tokenizer \"{}\" is not supported", name, type));
+      return fail(ErrorCode::kUnsupported,
+                  fmt::format("{}: pre_tokenizer \"{}\" is not supported", name, type));
     }
   }
 
@@ -87,9 +97,11 @@ Result<Unigram> Unigram::parse(std::string_view text, const std::string& name) {
     return fail(ErrorCode::kBadFile, name + ": model.vocab is missing or empty");
   double lowest = 0;
   for (const Json& entry : *vocab) {
-    if (!entry.is_array() || entry.size() != 2 || !entry[0].is_string() || !entry[1].is_number())
-      return fail(ErrorCode::kBadFile, fmt::format("{}: model.vocab: entry {} is no pair of a piece and its score", name,
-                                                   out.pieces_.size()));
+    if (!entry.is_array() || entry.size() != 2 || !entry[0].is_string() || !entry[1].is_number() ||
+        !(std::abs(entry[1].get<double>()) <= 1e6))
+      return fail(ErrorCode::kBadFile,
+                  fmt::format("{}: model.vocab: entry {} is no pair of a piece and its score", name,
+                              out.pieces_.size()));
     out.pieces_.push_back({entry[0].get<std::string>(), entry[1].get<double>(), false});
     lowest = std::min(lowest, out.pieces_.back().score);
   }
@@ -97,8 +109,8 @@ Result<Unigram> Unigram::parse(std::string_view text, const std::string& name) {
   const auto size = static_cast<std::int64_t>(out.pieces_.size());
   const auto checked = [&](const Json* id, const std::string& field, TokenId& value) -> Status {
     if (!id || !id->is_number_unsigned() || id->get<std::uint64_t>() >= static_cast<std::uint64_t>(size))
-      return fail(ErrorCode::kBadFile,
-                  fmt::format("{}: {} is {}, but there are {} tokens", name, field, id ? id->dump() : "missing", size));
+      return fail(ErrorCode::kBadFile, fmt::format("{}: {} is {}, but there are {} tokens", name, field,
+                                                   id ? id->dump() : "missing", size));
     value = id->get<TokenId>();
     return {};
   };
@@ -124,9 +136,11 @@ Result<Unigram> Unigram::parse(std::string_view text, const std::string& name) {
     const Json* special = child(part, "SpecialToken");
     if (!after || !special) continue;
     const std::string token = string_or(special, "id", "");
-    const auto found = std::find_if(out.pieces_.begin(), out.pieces_.end(), [&](const Piece& p) { return p.text == token; });
+    const auto found =
+        std::find_if(out.pieces_.begin(), out.pieces_.end(), [&](const Piece& p) { return p.text == token; });
     if (found == out.pieces_.end())
-      return fail(ErrorCode::kBadFile, fmt::format("{}: post_processor: \"{}\" is not in the vocabulary", name, token));
+      return fail(ErrorCode::kBadFile,
+                  fmt::format("{}: post_processor: \"{}\" is not in the vocabulary", name, token));
     out.suffix_.push_back(static_cast<TokenId>(found - out.pieces_.begin()));
   }
   return out;
@@ -151,8 +165,10 @@ std::vector<TokenId> Unigram::encode(std::string_view raw) const {
     }
     if (beginning && prefix_ && !space) word += kSpace;
     beginning = false;
-    if (space) word += kSpace;
-    else word += c;
+    if (space)
+      word += kSpace;
+    else
+      word += c;
   }
   flush();
   ids.insert(ids.end(), suffix_.begin(), suffix_.end());
@@ -204,7 +220,8 @@ std::string Unigram::decode(std::span<const TokenId> ids) const {
 }
 
 std::string_view Unigram::token_text(TokenId id) const {
-  return id >= 0 && id < vocab_size() ? std::string_view(pieces_[static_cast<std::size_t>(id)].text) : std::string_view();
+  return id >= 0 && id < vocab_size() ? std::string_view(pieces_[static_cast<std::size_t>(id)].text)
+                                      : std::string_view();
 }
 
 }  // namespace warpfold::text

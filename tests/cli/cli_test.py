@@ -1,7 +1,8 @@
 """Drives the warpfold binary: exit codes, what goes to stdout and stderr, JSON, Ctrl-C, repeatability.
 
     cli_test.py usage BINARY          needs no model
-    cli_test.py embed BINARY          runs the tiny encoder of tests/models/fixtures
+    cli_test.py embed BINARY          these run the tiny models of tests/models
+    cli_test.py translate BINARY
     cli_test.py model BINARY MODEL    exits with 77, which ctest shows as skipped, when MODEL is absent
 """
 
@@ -48,13 +49,13 @@ class Usage(Case):
     def test_without_a_command(self):
         out, err = self.expect(2)
         self.assertEqual(out, "")
-        for command in ("run", "chat", "embed", "inspect", "tokenize", "perplexity", "bench", "doctor"):
+        for command in ("run", "chat", "embed", "translate", "inspect", "tokenize", "perplexity", "bench", "doctor"):
             self.assertIn(f"\n  {command}", err)
 
     def test_help(self):
         self.assertIn("usage:", self.expect(0, "--help")[0])
         self.assertIn("without a chat template, unless --chat", " ".join(self.expect(0, "run", "--help")[0].split()))
-        for command in ("chat", "embed", "inspect", "tokenize", "perplexity", "bench", "doctor"):
+        for command in ("chat", "embed", "translate", "inspect", "tokenize", "perplexity", "bench", "doctor"):
             out, err = self.expect(0, command, "--help")
             self.assertIn("--help", out)
             self.assertEqual(err, "")
@@ -105,8 +106,11 @@ class Usage(Case):
             self.assertIn("tiny.gguf", self.expect(0, "doctor", "--models", folder)[0])
 
 
+MODELS = pathlib.Path(__file__).parent.parent / "models"  # tiny ones
+
+
 class Embed(Case):
-    ENCODER = str(pathlib.Path(__file__).parent.parent / "models" / "fixtures" / "bert")
+    ENCODER = MODELS / "fixtures" / "bert"
     TEXTS = ("The cat sat.", "the CAT sat .", "unaffable dogs")
 
     def test_matrix(self):
@@ -137,6 +141,47 @@ class Embed(Case):
         self.expect_error(2, "embed", self.ENCODER, message="nothing to embed")
         self.expect_error(2, "embed", self.ENCODER, "a", "-f", "-", message="excludes")
         self.expect_error(1, "embed", "/nonexistent", "a", message="/nonexistent/config.json")
+
+
+class Translate(Case):
+    REVERSE = MODELS / "reverse"
+
+    def test_a_line_for_each_text(self):
+        self.assertEqual(self.expect(0, "translate", self.REVERSE, "deep learning", "a b"), ("gninrael peed\nb a\n", ""))
+        self.assertEqual(self.expect(0, "translate", self.REVERSE, "-f", "-", "--beams", 1, stdin="deep\n\nlearning\n")[0],
+                         "peed\ngninrael\n")
+
+    def test_n_best(self):
+        result = self.expect_json("translate", self.REVERSE, "deep", "--n-best", 3)["translations"]
+        self.assertEqual([len(source) for source in result], [3])
+        scores = [t["score"] for t in result[0]]
+        self.assertEqual(scores, sorted(scores, reverse=True))
+        self.assertEqual((result[0][0]["text"], result[0][0]["tokens"], result[0][0]["ended"]), ("peed", [19, 8, 8, 7], True))
+        lines = self.expect(0, "translate", self.REVERSE, "deep", "--n-best", 3)[0].splitlines()
+        self.assertEqual([line.split(None, 1)[1] for line in lines], [t["text"] for t in result[0]])
+
+    def test_tokens_and_lengths(self):
+        self.assertEqual(self.expect(0, "translate", self.REVERSE, "--tokens", "7,8,8,19,1", "--max-tokens", 2)[0], "19 8\n")
+        self.assertFalse(self.expect_json("translate", self.REVERSE, "deep", "--max-tokens", 2)["translations"][0][0]["ended"])
+
+    def test_wrong_usage(self):
+        self.expect_error(2, "translate", self.REVERSE, message="nothing to translate")
+        self.expect_error(2, "translate", self.REVERSE, "a", "--temperature", 1, message="--temperature needs --beams 1")
+        self.expect_error(2, "translate", self.REVERSE, "a", "--beams", 0, message="--beams")
+        self.expect_error(1, "translate", self.REVERSE, "a", "--n-best", 5, message="n_best is 5, expected 1 to 4 beams")
+        self.expect_error(1, "translate", self.REVERSE, "a" * 64, message="65 tokens")
+        self.expect_error(1, "translate", MODELS / "fixtures" / "bart", "a", message="tokenizer.json")
+        self.expect_error(1, "translate", MODELS / "fixtures" / "llama", "a", message="\"llama\" is not an encoder-decoder")
+
+    def test_run_with_beams(self):
+        llama = MODELS / "fixtures" / "llama"
+        result = self.expect_json("run", llama, "--tokens", "3,4,5", "--beams", 3, "--n-best", 2, "--max-tokens", 6)["beams"]
+        self.assertEqual(len(result), 2)
+        self.assertGreaterEqual(result[0]["score"], result[1]["score"])
+        lines = self.expect(0, "run", llama, "--tokens", "3,4,5", "--beams", 3, "--max-tokens", 6)[0].splitlines()
+        self.assertEqual(lines, [" ".join(map(str, result[0]["tokens"]))])
+        self.expect_error(2, "run", llama, "--tokens", "3", "--beams", 3, "--temperature", 1, message="--beams cannot")
+        self.expect_error(2, "run", llama, "--tokens", "3", "--n-best", 3, message="--n-best needs --beams")
 
 
 class Model(Case):
@@ -301,6 +346,6 @@ if __name__ == "__main__":
         if not os.path.exists(MODEL):
             print(f"skipped: {MODEL} is absent; make demo fetches it")
             sys.exit(SKIPPED)
-    case = {"usage": Usage, "embed": Embed, "model": Model}[suite]
+    case = {"usage": Usage, "embed": Embed, "translate": Translate, "model": Model}[suite]
     result = unittest.TextTestRunner(verbosity=2).run(unittest.defaultTestLoader.loadTestsFromTestCase(case))
     sys.exit(not result.wasSuccessful())

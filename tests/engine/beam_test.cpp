@@ -1,10 +1,11 @@
-// Beam search: by its definition on tables, against transformers on tiny models (tests/reference/make_beams.py), and on the
-// model that writes lines backwards.
+// Beam search: by its definition on tables, against transformers on tiny models
+// (tests/reference/make_beams.py), and on the model that writes lines backwards.
 //
-// Tolerance of scores: both add log probabilities of at most 20 tokens, ours from float32 logits whose error the tests of the
-// models bound by 2e-5 of their size, 7 here: 20 * 1.4e-4 before the division by the length, at worst, and a typical sum of
-// independent errors is a tenth of that: 3e-4. The decoder-only model keeps keys and values in fp16, 2^-11 of their size,
-// which moves a logit by up to that share of 7: 20 * 3e-3 at worst, a tenth of it as a rule.
+// Tolerance of scores: both add log probabilities of at most 20 tokens, ours from float32 logits whose error
+// the tests of the models bound by 2e-5 of their size, 7 here: 20 * 1.4e-4 before the division by the length,
+// at worst, and a typical sum of independent errors is a tenth of that: 3e-4. The decoder-only model keeps
+// keys and values in fp16, 2^-11 of their size, which moves a logit by up to that share of 7: 20 * 3e-3 at
+// worst, a tenth of it as a rule.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -26,7 +27,9 @@ using Json = nlohmann::json;
 using test::expect_error;
 constexpr auto kInvalid = ErrorCode::kInvalidArgument;
 
-std::string tests_path(const std::string& file) { return std::string(WARPFOLD_SOURCE_DIR) + "/tests/" + file; }
+std::string tests_path(const std::string& file) {
+  return std::string(WARPFOLD_SOURCE_DIR) + "/tests/" + file;
+}
 
 // A model whose next token depends on the whole sequence: logits from a hash of it.
 std::vector<float> table_logits(const Ids& sequence, std::int64_t vocab) {
@@ -81,8 +84,10 @@ void enumerate(const Ids& sequence, double sum, std::int64_t longest, std::int64
       continue;
     }
     extended.push_back(id);
-    if (static_cast<std::int64_t>(extended.size()) == longest) out.emplace(score, extended);
-    else enumerate(extended, next, longest, vocab, penalty, out);
+    if (static_cast<std::int64_t>(extended.size()) == longest)
+      out.emplace(score, extended);
+    else
+      enumerate(extended, next, longest, vocab, penalty, out);
   }
 }
 
@@ -91,8 +96,13 @@ TEST(BeamSearch, AWideBeamFindsTheBestOfAll) {
   for (const double penalty : {0.0, 1.0, 2.0}) {
     std::multimap<double, Ids, std::greater<>> expected;
     enumerate({}, 0, kLongest, kVocab, penalty, expected);
-    const auto search = BeamSearch::create({.beams = kBeams, .n_best = 10, .length_penalty = penalty, .max_tokens = kLongest,
-                                            .ends = {0}, .suppressed = {}}, kVocab);
+    const auto search = BeamSearch::create({.beams = kBeams,
+                                            .n_best = 10,
+                                            .length_penalty = penalty,
+                                            .max_tokens = kLongest,
+                                            .ends = {0},
+                                            .suppressed = {}},
+                                           kVocab);
     ASSERT_TRUE(search);
     const auto found = run(*search, kVocab);
     ASSERT_EQ(found.size(), 10u);
@@ -107,7 +117,8 @@ TEST(BeamSearch, AWideBeamFindsTheBestOfAll) {
 }
 
 TEST(BeamSearch, SuppressedTokensAreNotChosenButKeepTheirShare) {
-  const auto search = BeamSearch::create({.beams = 2, .n_best = 2, .max_tokens = 1, .ends = {}, .suppressed = {2, 0}}, 4);
+  const auto search =
+      BeamSearch::create({.beams = 2, .n_best = 2, .max_tokens = 1, .ends = {}, .suppressed = {2, 0}}, 4);
   ASSERT_TRUE(search);
   const auto p = log_softmax(table_logits({}, 4));
   const auto found = run(*search, 4);
@@ -180,7 +191,8 @@ TEST(BeamSearch, EqualsTransformers) {
         ASSERT_TRUE(loaded) << loaded.error().message;
         translator.emplace(std::move(*loaded));
       }
-      const auto results = translator->translate(std::span(&source, 1), {.beam = options_of(c["options"]), .sampling = {}});
+      const auto results =
+          translator->translate(std::span(&source, 1), {.beam = options_of(c["options"]), .sampling = {}});
       ASSERT_TRUE(results) << results.error().message;
       found = results->at(0);
     }
@@ -210,10 +222,12 @@ class Reversing : public ::testing::Test {
   std::vector<std::string> lines_;
 };
 
-// What the model was trained for, on lines that it has not seen, in batches of unequal length; 99 % is the requirement.
+// What the model was trained for, on lines that it has not seen, in batches of unequal length; 99 % is the
+// requirement.
 TEST_F(Reversing, WritesHeldOutLinesBackwards) {
   for (const std::int64_t beams : {1, 4}) {
-    const auto results = translator_->translate(lines_, {.beam = {.beams = beams, .ends = {}, .suppressed = {}}, .sampling = {}});
+    const auto results = translator_->translate(
+        lines_, {.beam = {.beams = beams, .ends = {}, .suppressed = {}}, .sampling = {}});
     ASSERT_TRUE(results) << results.error().message;
     ASSERT_EQ(results->size(), lines_.size());
     std::size_t right = 0;
@@ -224,7 +238,8 @@ TEST_F(Reversing, WritesHeldOutLinesBackwards) {
 }
 
 TEST_F(Reversing, ASourceDoesNotDependOnItsBatch) {
-  const TranslateOptions options{.beam = {.beams = 3, .n_best = 3, .ends = {}, .suppressed = {}}, .sampling = {}};
+  const TranslateOptions options{.beam = {.beams = 3, .n_best = 3, .ends = {}, .suppressed = {}},
+                                 .sampling = {}};
   const auto lines = std::span(lines_).first(30);
   const auto together = translator_->translate(lines, options);
   ASSERT_TRUE(together);
@@ -239,7 +254,8 @@ TEST_F(Reversing, ASourceDoesNotDependOnItsBatch) {
 }
 
 TEST_F(Reversing, SamplingFollowsItsSeedAndLengthsEnd) {
-  TranslateOptions options{.beam = {.beams = 1, .max_tokens = 40, .ends = {}, .suppressed = {}}, .sampling = {.temperature = 3.0, .seed = 5}};
+  TranslateOptions options{.beam = {.beams = 1, .max_tokens = 40, .ends = {}, .suppressed = {}},
+                           .sampling = {.temperature = 3.0, .seed = 5}};
   const std::string line = "attention";
   const auto sample = [&] { return translator_->translate(std::span(&line, 1), options)->at(0).at(0).text; };
   const std::string first = sample();
@@ -271,7 +287,8 @@ TEST_F(Reversing, ImpossibleRequests) {
   const std::vector<Ids> empty(1), outside{{4, 30}};
   expect_error(translator_->translate(empty, {}), kInvalid, {"0 tokens"});
   expect_error(translator_->translate(outside, {}), kInvalid, {"token 30"});
-  const auto untold = Translator::load(tests_path("models/fixtures/bart"), {.threads = 1});  // has no tokenizer
+  const auto untold =
+      Translator::load(tests_path("models/fixtures/bart"), {.threads = 1});  // has no tokenizer
   ASSERT_TRUE(untold);
   expect_error(untold->tokenizer(), ErrorCode::kIo, {"tokenizer.json"});
   EXPECT_TRUE(translate({"a"})) << "and the next request is served";

@@ -10,6 +10,7 @@
 #include "text/utf8.h"
 #include "text/vocabularies.h"
 #include "warpfold/text/tokenizer.h"
+#include "warpfold/text/unigram.h"
 #include "warpfold/text/wordpiece.h"
 
 namespace {
@@ -36,13 +37,20 @@ void check_vocabulary(std::string_view file) {
 }
 
 void check_json(std::string_view file) {
-  const auto tokenizer = WordPiece::parse(file, "fuzz.json");
-  if (!tokenizer) return;
-  for (const std::int64_t most : {2, 5, 1000}) {
-    const auto ids = tokenizer->encode("Hello, the unaffable c\u0301at! \u6771\xFF ##s [SEP]", most);
-    if (static_cast<std::int64_t>(ids.size()) > most) std::abort();
+  const std::string text = "Hello, the unaffable c\u0301at! \u6771\xFF ##s [SEP] </s>";
+  if (const auto words = WordPiece::parse(file, "fuzz.json")) {
+    for (const std::int64_t most : {2, 5, 1000}) {
+      const auto ids = words->encode(text, most);
+      if (static_cast<std::int64_t>(ids.size()) > most) std::abort();
+      for (const TokenId id : ids)
+        if (id < 0 || id >= words->vocab_size()) std::abort();
+    }
+  }
+  if (const auto pieces = Unigram::parse(file, "fuzz.json")) {
+    const auto ids = pieces->encode(text);
     for (const TokenId id : ids)
-      if (id < 0 || id >= tokenizer->vocab_size()) std::abort();
+      if (id < 0 || id >= pieces->vocab_size()) std::abort();
+    pieces->decode(ids);
   }
 }
 

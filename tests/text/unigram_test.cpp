@@ -61,15 +61,18 @@ TEST(UnigramFile, BrokenOnesAreNamed) {
   expect_error(Unigram::parse("{", "t.json"), ErrorCode::kBadFile, {"t.json"});
   expect_error(parse(with("/model/type", "BPE")), ErrorCode::kUnsupported, {"\"BPE\""});
   expect_error(parse(with("/model/byte_fallback", true)), ErrorCode::kUnsupported, {"byte_fallback"});
-  expect_error(parse(with("/normalizer", {{"type", "Lowercase"}})), ErrorCode::kUnsupported, {"\"Lowercase\""});
+  expect_error(parse(with("/normalizer", {{"type", "Lowercase"}})), ErrorCode::kUnsupported,
+               {"\"Lowercase\""});
   expect_error(parse(with("/pre_tokenizer/type", "Digits")), ErrorCode::kUnsupported, {"\"Digits\""});
   expect_error(parse(with("/model/vocab", Json::array())), ErrorCode::kBadFile, {"model.vocab"});
   expect_error(parse(with("/model/vocab/4", "a")), ErrorCode::kBadFile, {"entry 4"});
   expect_error(parse(with("/model/vocab/4", {"a", "b"})), ErrorCode::kBadFile, {"entry 4"});
+  expect_error(parse(with("/model/vocab/4", {"a", -1e300})), ErrorCode::kBadFile, {"entry 4"});
   expect_error(parse(with("/model/unk_id", 30)), ErrorCode::kBadFile, {"unk_id is 30", "30 tokens"});
   expect_error(parse(with("/model/unk_id", nullptr)), ErrorCode::kBadFile, {"unk_id is missing"});
   expect_error(parse(with("/added_tokens/1/id", 31)), ErrorCode::kBadFile, {"31"});
-  expect_error(parse(with("/post_processor/single/1/SpecialToken/id", "<end>")), ErrorCode::kBadFile, {"<end>"});
+  expect_error(parse(with("/post_processor/single/1/SpecialToken/id", "<end>")), ErrorCode::kBadFile,
+               {"<end>"});
   expect_error(Unigram::open("/nonexistent/t.json"), ErrorCode::kIo, {"/nonexistent/t.json"});
 }
 

@@ -20,7 +20,8 @@
 namespace warpfold::engine {
 
 struct TranslateOptions {
-  BeamOptions beam;          // with one beam: greedy, or sampling; ends is the model's own. At most the context's tokens
+  BeamOptions
+      beam;  // with one beam: greedy, or sampling; ends is the model's own. At most the context's tokens
   SamplingOptions sampling;  // with one beam; source i is sampled with seed + i
 };
 
@@ -33,8 +34,8 @@ struct Translation {
 
 class Translator {
  public:
-  // path: a directory with config.json, safetensors and tokenizer.json. A tokenizer that cannot be used is an error only
-  // once it is needed.
+  // path: a directory with config.json, safetensors and tokenizer.json. A tokenizer that cannot be used is an
+  // error only once it is needed.
   static Result<Translator> load(const std::string& path, const LoadOptions& options = {});
 
   const models::Seq2SeqInfo& info() const { return model_.info(); }
@@ -42,7 +43,8 @@ class Translator {
 
   // For each source its n_best results, the best first. Not for two threads at once.
   // Errors: kInvalidArgument for no sources; the tokenizer's, model's and options' own.
-  Result<std::vector<std::vector<Translation>>> translate(std::span<const std::string> texts, const TranslateOptions& options);
+  Result<std::vector<std::vector<Translation>>> translate(std::span<const std::string> texts,
+                                                          const TranslateOptions& options);
   Result<std::vector<std::vector<Translation>>> translate(std::span<const std::vector<TokenId>> sources,
                                                           const TranslateOptions& options);
 

@@ -1,8 +1,9 @@
 // Unigram: the tokenizer of T5 and other SentencePiece models, from a tokenizer.json.
 //
-// The text is normalised (NFKC, control characters go, white space becomes single spaces where the file asks for it),
-// spaces are written as U+2581, and of all ways to cut it into pieces the one with the largest sum of log probabilities is
-// taken (Viterbi's algorithm). Characters without a piece become the unknown token, a run of them one. (Kudo 2018)
+// The text is normalised (NFKC, control characters go, white space becomes single spaces where the file asks
+// for it), spaces are written as U+2581, and of all ways to cut it into pieces the one with the largest sum
+// of log probabilities is taken (Viterbi's algorithm). Characters without a piece become the unknown token, a
+// run of them one. (Kudo 2018)
 #pragma once
 
 #include <cstdint>
@@ -22,7 +23,8 @@ class Unigram {
   Unigram(Unigram&&) = default;
   Unigram& operator=(Unigram&&) = default;
 
-  // path: a tokenizer.json. Errors: kIo, kBadFile with the field, kUnsupported for another kind of tokenizer by name.
+  // path: a tokenizer.json. Errors: kIo, kBadFile with the field, kUnsupported for another kind of tokenizer
+  // by name.
   static Result<Unigram> open(const std::string& path);
   // `name` stands for the file in messages.
   static Result<Unigram> parse(std::string_view json, const std::string& name);
@@ -44,9 +46,9 @@ class Unigram {
   Unigram() = default;
   void append_pieces(std::string_view text, std::vector<TokenId>& out) const;
 
-  std::vector<Piece> pieces_;                                // (vocab)
-  std::unordered_map<std::string_view, TokenId> ids_;        // of those that text can become; views of pieces_
-  std::size_t longest_ = 0;                                  // bytes of a piece
+  std::vector<Piece> pieces_;                          // (vocab)
+  std::unordered_map<std::string_view, TokenId> ids_;  // of those that text can become; views of pieces_
+  std::size_t longest_ = 0;                            // bytes of a piece
   double unknown_score_ = 0;
   TokenId unknown_ = kNoToken;
   std::vector<TokenId> suffix_;                              // after each text
