@@ -13,9 +13,10 @@ namespace {
 
 constexpr float kEpsilon = 1e-5f;
 
-Status load_attention(TensorLoader& in, const std::string& name, std::int64_t d, AttentionWeights& out) {
+Status load_attention(TensorLoader& in, const std::string& name, std::int64_t d, Bias key_bias,
+                      AttentionWeights& out) {
   WF_CHECK(load(in, name + ".q_proj", d, d, out.q));
-  WF_CHECK(load(in, name + ".k_proj", d, d, out.k));
+  WF_CHECK(load(in, name + ".k_proj", d, d, out.k, key_bias));
   WF_CHECK(load(in, name + ".v_proj", d, d, out.v));
   WF_CHECK(load(in, name + ".out_proj", d, d, out.o));
   return load(in, name + "_layer_norm", d, kEpsilon, out.norm);
@@ -32,19 +33,23 @@ Status load_stack(TensorLoader& in, const std::string& name, bool decoder, bool 
     out.positions.erase(out.positions.begin(), out.positions.begin() + kUnused * d);
     WF_CHECK(load(in, name + ".layernorm_embedding", d, kEpsilon, out.embedding_norm));
   }
-  for (std::int64_t i = 0; i < c.layers; ++i) {
-    const std::string layer = fmt::format("{}.layers.{}.", name, i);
-    auto& [self, cross, feed_forward] = out.layers.emplace_back();
-    WF_CHECK(load_attention(in, layer + "self_attn", d, self));
-    if (decoder) WF_CHECK(load_attention(in, layer + "encoder_attn", d, cross));
-    WF_CHECK(load(in, layer + "fc1", c.d_ff, d, feed_forward.up));
-    WF_CHECK(load(in, layer + "fc2", d, c.d_ff, feed_forward.down));
-    WF_CHECK(load(in, layer + "final_layer_norm", d, kEpsilon, feed_forward.norm));
-  }
+  for (std::int64_t i = 0; i < c.layers; ++i)
+    WF_CHECK(load_bart_layer(in, fmt::format("{}.layers.{}.", name, i), decoder, Bias::kRequired, c,
+                             out.layers.emplace_back()));
   return {};
 }
 
 }  // namespace
+
+Status load_bart_layer(TensorLoader& in, const std::string& prefix, bool decoder, Bias key_bias,
+                       const StackConfig& c, Layer& out) {
+  const std::int64_t d = c.d_model;
+  WF_CHECK(load_attention(in, prefix + "self_attn", d, key_bias, out.self));
+  if (decoder) WF_CHECK(load_attention(in, prefix + "encoder_attn", d, key_bias, out.cross));
+  WF_CHECK(load(in, prefix + "fc1", c.d_ff, d, out.feed_forward.up));
+  WF_CHECK(load(in, prefix + "fc2", d, c.d_ff, out.feed_forward.down));
+  return load(in, prefix + "final_layer_norm", d, kEpsilon, out.feed_forward.norm);
+}
 
 Status load_bart(const ConfigSource& source, TensorLoader& in, Seq2SeqModel& out) {
   WF_TRY(const std::string architecture, source.architecture());

@@ -45,6 +45,7 @@ constexpr std::array kFamilies{
     Family{"t5", load_t5},
     Family{"bart", load_bart},
     Family{"marian", load_bart},
+    Family{"whisper", load_whisper},
 };
 
 std::unique_ptr<Seq2SeqBatch::Hypothesis> take_hypothesis(const Stack& decoder, Seq2SeqBatch& batch) {
@@ -113,6 +114,28 @@ void run_encoder(const Seq2SeqModel& m, StackPass& pass, Seq2SeqBatch& batch,
   }
 }
 
+// y (B * outputs, d) = gelu(conv(x)), x (B * inputs, channels): a product with each place's three neighbours,
+// side by side for each channel as the kernel (d, channels, 3) has them. Every `stride`-th place.
+void convolve(const Linear& w, const float* x, std::int64_t batch, std::int64_t inputs, std::int64_t channels,
+              std::int64_t stride, ops::Activations& patches, float* y, ThreadPool& pool) {
+  const std::int64_t outputs = inputs / stride, d = w.weight.rows();
+  patches.reshape(batch * outputs, channels * 3);
+  for_tokens(batch * outputs, pool, [&](std::int64_t r) {
+    float* row = patches.row(r);
+    for (std::int64_t tap = 0; tap < 3; ++tap) {
+      const std::int64_t place = r % outputs * stride + tap - 1;
+      const bool inside = place >= 0 && place < inputs;
+      const float* from = x + (r / outputs * inputs + place) * channels;
+      for (std::int64_t c = 0; c < channels; ++c) row[c * 3 + tap] = inside ? from[c] : 0.0f;
+    }
+    if (w.weight.quantised()) patches.quantise(r);
+  });
+  const ops::MatmulTask task{&w.weight, y, d};
+  ops::Matmul::run({&task, 1}, patches, pool);
+  for_tokens(batch * outputs, pool,
+             [&](std::int64_t r) { ops::activate(ops::Activation::kGelu, w.bias.data(), d, y + r * d); });
+}
+
 // logits (S, rows, vocab) of the last `rows` of each hypothesis's n states.
 void run_head(const Seq2SeqModel& m, const StackPass& pass, std::int64_t n, std::int64_t rows,
               Seq2SeqBatch& batch, float* logits, ThreadPool& pool) {
@@ -164,20 +187,21 @@ Result<Seq2Seq> Seq2Seq::load(const std::string& path, ThreadPool& pool, const L
   m.encoder.tokens = &m.source_tokens;
   m.decoder.tokens = &m.target_embedding();
   const StackConfig &e = m.encoder.config, &d = m.decoder.config;
-  m.info = {architecture,
-            path,
-            e.layers,
-            d.layers,
-            d.d_model,
-            d.heads,
-            d.d_ff,
-            m.source_tokens.rows(),
-            m.target_embedding().rows(),
-            e.context,
-            d.context,
-            in.parameters(),
-            0,
-            0};
+  m.info = {.architecture = architecture,
+            .name = path,
+            .encoder_layers = e.layers,
+            .decoder_layers = d.layers,
+            .d_model = d.d_model,
+            .heads = d.heads,
+            .d_ff = d.d_ff,
+            .source_vocab = m.source_tokens.rows(),
+            .vocab = m.target_embedding().rows(),
+            .source_context = e.context,
+            .context = d.context,
+            .parameters = in.parameters(),
+            .mels = m.audio.mels,
+            .start = 0,
+            .end = 0};
   const auto token = [&](const char* key, std::int32_t& id) -> Status {
     WF_TRY(const std::int64_t value, source.integer({"", key}));
     if (value < 0 || value >= m.info.vocab)
@@ -194,6 +218,9 @@ Result<Seq2Seq> Seq2Seq::load(const std::string& path, ThreadPool& pool, const L
 Status Seq2Seq::encode(std::span<const std::int32_t> tokens, std::span<const std::int64_t> lengths,
                        Seq2SeqBatch& batch, ThreadPool& pool, const Observe& observe) const {
   const Seq2SeqModel& m = *model_;
+  if (m.info.mels > 0)
+    return fail(ErrorCode::kInvalidArgument,
+                fmt::format("{} models hear spectrograms; they read no tokens", m.info.architecture));
   WF_CHECK(check_lengths(lengths, static_cast<std::int64_t>(tokens.size()), m.info.source_context));
   WF_CHECK(check_ids(tokens, m.info.source_vocab));
   try {
@@ -205,6 +232,38 @@ Status Seq2Seq::encode(std::span<const std::int32_t> tokens, std::span<const std
   } catch (const std::bad_alloc&) {
     return fail(ErrorCode::kInvalidArgument,
                 fmt::format("out of memory for {} sources of {} tokens", lengths.size(), tokens.size()));
+  }
+  return {};
+}
+
+Status Seq2Seq::encode_features(std::span<const float> features, Seq2SeqBatch& batch, ThreadPool& pool,
+                                const Observe& observe) const {
+  const Seq2SeqModel& m = *model_;
+  const std::int64_t context = m.info.source_context, frames = 2 * context, size = frames * m.info.mels,
+                     d = m.info.d_model;
+  const auto count = static_cast<std::int64_t>(features.size());
+  if (size == 0)
+    return fail(ErrorCode::kInvalidArgument,
+                fmt::format("{} models read tokens, not spectrograms", m.info.architecture));
+  if (count == 0 || count % size != 0)
+    return fail(ErrorCode::kInvalidArgument,
+                fmt::format("{} values are no spectrograms of {} frames of {} frequencies", count, frames,
+                            m.info.mels));
+  const std::int64_t sources = count / size;
+  const std::vector<std::int64_t> lengths(static_cast<std::size_t>(sources), context);
+  try {
+    make_room(m, lengths, batch);
+    std::vector<float> heard(static_cast<std::size_t>(sources * frames * d)),
+        states(static_cast<std::size_t>(sources * context * d));
+    convolve(m.audio.conv1, features.data(), sources, frames, m.info.mels, 1, batch.states, heard.data(),
+             pool);
+    convolve(m.audio.conv2, heard.data(), sources, frames, d, 2, batch.states, states.data(), pool);
+    StackPass pass(m.encoder, lengths, 0, batch.pass, pool);
+    pass.start(states.data());
+    run_encoder(m, pass, batch, observe);
+    start_decoding(m, pass, batch, pool);
+  } catch (const std::bad_alloc&) {
+    return fail(ErrorCode::kInvalidArgument, fmt::format("out of memory for {} spectrograms", sources));
   }
   return {};
 }

@@ -6,11 +6,20 @@
 
 namespace warpfold::models {
 
+// What turns a spectrogram into the encoder's input, x (frames, mels) into (frames / 2, d_model):
+//   x = gelu(conv1(x));  x = gelu(conv2(x)), every other place      three taps each, zeros beyond the ends
+struct AudioFront {
+  std::int64_t mels = 0;  // 0: the encoder reads tokens
+  Linear conv1;           // (d_model, mels * 3)
+  Linear conv2;           // (d_model, d_model * 3)
+};
+
 struct Seq2SeqModel {
   ops::WeightArena arena;  // holds all matrices
   Seq2SeqInfo info;
   ops::PackedMatrix source_tokens;  // (source vocab, d_model)
   ops::PackedMatrix target_tokens;  // (vocab, d_model), or empty: the source's
+  AudioFront audio;
   Stack encoder, decoder;
   // logits = head (scale x) + bias
   ops::PackedMatrix head;  // (vocab, d_model), or empty: the target's embedding
@@ -27,5 +36,10 @@ struct Seq2SeqModel {
 Status load_transformer(const ConfigSource& source, TensorLoader& in, Seq2SeqModel& out);
 Status load_t5(const ConfigSource& source, TensorLoader& in, Seq2SeqModel& out);
 Status load_bart(const ConfigSource& source, TensorLoader& in, Seq2SeqModel& out);
+Status load_whisper(const ConfigSource& source, TensorLoader& in, Seq2SeqModel& out);
+
+// A layer by BART's names, which Whisper uses too, but for the bias of its keys.
+Status load_bart_layer(TensorLoader& in, const std::string& prefix, bool decoder, Bias key_bias,
+                       const StackConfig& config, Layer& out);
 
 }  // namespace warpfold::models

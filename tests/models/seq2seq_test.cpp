@@ -177,6 +177,47 @@ INSTANTIATE_TEST_SUITE_P(Families, Seq2SeqTest,
                                            "marian"),
                          [](const auto& test) { return std::string(test.param); });
 
+TEST(Whisper, EveryStateEqualsPyTorch) {
+  const Fixture fixture("whisper");
+  const auto model = Seq2Seq::load(test::fixture_path("whisper"), test::two_threads());
+  ASSERT_TRUE(model) << model.error().message;
+  EXPECT_EQ(model->info().mels, 10);
+  EXPECT_EQ(model->info().source_context, 24);
+  const auto batch = model->make_batch();
+  std::int64_t seen = 0;
+  const Status encoded = model->encode_features(
+      fixture.floats("features"), *batch, test::two_threads(), [&](std::int64_t layer, auto states) {
+        EXPECT_EQ(layer, seen++);
+        fixture.expect_equal(states, "encoder." + std::to_string(layer));
+      });
+  ASSERT_TRUE(encoded) << encoded.error().message;
+  EXPECT_EQ(seen, 3);
+  const Ids& tokens = fixture.ints("target");
+  std::vector<float> logits(tokens.size() * 50);
+  const Status decoded = model->decode(tokens, *batch, logits, static_cast<std::int64_t>(tokens.size()) / 2,
+                                       test::two_threads(), [&](std::int64_t layer, auto states) {
+                                         fixture.expect_equal(states, "decoder." + std::to_string(layer));
+                                       });
+  ASSERT_TRUE(decoded) << decoded.error().message;
+  fixture.expect_equal(logits, "logits");
+}
+
+TEST(Whisper, ImpossibleRequests) {
+  constexpr auto kInvalid = ErrorCode::kInvalidArgument;
+  const auto model = Seq2Seq::load(test::fixture_path("whisper"), test::two_threads());
+  const auto reader = Seq2Seq::load(test::fixture_path("t5"), test::two_threads());
+  ASSERT_TRUE(model && reader);
+  const auto batch = model->make_batch();
+  const std::vector<float> features(479);
+  expect_error(model->encode_features({}, *batch, test::two_threads()), kInvalid,
+               {"0 values", "48 frames of 10"});
+  expect_error(model->encode_features(features, *batch, test::two_threads()), kInvalid, {"479 values"});
+  expect_error(model->encode(Ids{3}, Lengths{1}, *batch, test::two_threads()), kInvalid,
+               {"whisper", "no tokens"});
+  expect_error(reader->encode_features(features, *reader->make_batch(), test::two_threads()), kInvalid,
+               {"t5", "read tokens"});
+}
+
 TEST(Seq2SeqInfo, DescribesTheModel) {
   const auto model = Seq2Seq::load(test::fixture_path("transformer"), test::two_threads());
   ASSERT_TRUE(model) << model.error().message;

@@ -220,6 +220,28 @@ def transformer(folder, norm_first=False):
     write(folder, config, model.state_dict(), reference)
 
 
+def whisper(folder):
+    frames, mels = 48, 10
+    config = transformers.WhisperConfig(
+        vocab_size=50, num_mel_bins=mels, d_model=32, encoder_layers=2, decoder_layers=3, encoder_attention_heads=4,
+        decoder_attention_heads=2, encoder_ffn_dim=40, decoder_ffn_dim=48, max_source_positions=frames // 2,
+        max_target_positions=32, pad_token_id=1, bos_token_id=0, eos_token_id=2, decoder_start_token_id=2,
+        suppress_tokens=None, begin_suppress_tokens=None)
+    model = randomise(transformers.WhisperForConditionalGeneration(config), 1.5)
+    positions = model.model.encoder.embed_positions.weight
+    positions.data = positions.data.half().double()
+    rng = np.random.default_rng(6)
+    features = rng.standard_normal((2, mels, frames))  # channels first
+    targets = targets_of(50, rng, 2)[:2]
+    with torch.no_grad():
+        out = model(input_features=torch.tensor(features), decoder_input_ids=torch.tensor(targets), output_hidden_states=True)
+    reference = {"features": features.transpose(0, 2, 1), "target": targets, "logits": out.logits.numpy()}
+    for side, states in (("encoder", out.encoder_hidden_states), ("decoder", out.decoder_hidden_states)):
+        reference |= {f"{side}.{i}": h.numpy() for i, h in enumerate(states)}
+    tensors = {name: t for name, t in model.state_dict().items() if "proj_out" not in name}
+    write(folder, {"model_type": "whisper", **config.to_diff_dict()}, tensors, reference)
+
+
 def llama(folder):
     """For beam search only: the states of decoders are checked against tests/reference/decoder.py."""
     config = transformers.LlamaConfig(
@@ -231,7 +253,7 @@ def llama(folder):
 
 
 FAMILIES = {
-    "llama": llama,
+    "llama": llama, "whisper": whisper,
     "bert": bert, "transformer": transformer, "transformer_pre": lambda folder: transformer(folder, norm_first=True), "t5": t5, "t5_gated": lambda folder: t5(folder, gated=True), "bart": bart,
     "marian": lambda folder: bart(folder, kind="marian", scale_embedding=True, activation_function="swish")}
 

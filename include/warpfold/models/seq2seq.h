@@ -25,6 +25,7 @@ struct Seq2SeqInfo {
   std::int64_t encoder_layers, decoder_layers, d_model, heads, d_ff, source_vocab, vocab;
   std::int64_t source_context, context;  // longest source, longest target
   std::int64_t parameters;
+  std::int64_t mels;  // frequencies of a spectrogram, for models that hear; 0 for those that read tokens
   std::int32_t start, end;  // the token that every target begins with, and the one that ends it
 };
 
@@ -56,6 +57,11 @@ class Seq2Seq {
   // that do not add up, an id outside the vocabulary.
   Status encode(std::span<const std::int32_t> tokens, std::span<const std::int64_t> lengths,
                 Seq2SeqBatch& batch, ThreadPool& pool, const Observe& observe = {}) const;
+
+  // The same for spectrograms, features (B, 2 source_context, mels), of a model that hears. Errors:
+  // kInvalidArgument for another size, or a model that reads tokens.
+  Status encode_features(std::span<const float> features, Seq2SeqBatch& batch, ThreadPool& pool,
+                         const Observe& observe = {}) const;
 
   // Appends n tokens to each of the S hypotheses, tokens (S, n), and writes the logits of what follows the
   // last logit_rows of them: (S, logit_rows, vocab). observe sees the states (S * n, d_model). Errors:
