@@ -11,7 +11,7 @@ help:
 	@echo "make test     set everything up and run every test"
 	@echo "make mutants  plant every known bug in the kernels and check that the tests catch it"
 	@echo "make build    build $(WARPFOLD)"
-	@echo "make models   fetch all models: MiniLM and Gemma 3 270M (this under its own terms of use)"
+	@echo "make models   fetch all models: MiniLM, Whisper base, Gemma 3 270M (this under its own terms of use)"
 	@echo "make clean    remove what was built; models stay"
 
 build:
@@ -33,6 +33,7 @@ mutants:
 
 models:
 	@scripts/setup.sh minilm
+	@scripts/setup.sh whisper
 	@scripts/setup.sh gemma
 
 clean:

@@ -4,26 +4,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
-#include <nlohmann/json.hpp>
 
-#include "warpfold/core/memory_map.h"
+#include "engine/json_file.h"
 
 namespace warpfold::engine {
 namespace {
 
 using Json = nlohmann::json;
-
-// Null when there is no such file.
-Result<Json> read_json(const std::string& path) {
-  std::error_code ignored;
-  if (!std::filesystem::exists(path, ignored)) return Json();
-  WF_TRY(const MemoryMap map, MemoryMap::open(path));
-  const auto* text = reinterpret_cast<const char*>(map.bytes().data());
-  Json json = Json::parse(text, text + map.bytes().size(), nullptr, false);
-  if (json.is_discarded()) return fail(ErrorCode::kBadFile, path + ": not JSON");
-  return json;
-}
 
 bool is_set(const Json& object, const char* key) {
   return object.is_object() && object.contains(key) && object[key].is_boolean() && object[key].get<bool>();
@@ -55,12 +42,12 @@ Result<Embedder> Embedder::load(const std::string& path, const LoadOptions& opti
 }
 
 Status Embedder::read_modules(const std::string& path) {
-  WF_TRY(const Json modules, read_json(path + "/modules.json"));
+  WF_TRY(const Json modules, read_json_file(path + "/modules.json"));
   if (modules.is_array())
     normalise_ = std::any_of(modules.begin(), modules.end(), [](const Json& module) {
       return module.is_object() && module.value("type", "").ends_with("Normalize");
     });
-  WF_TRY(const Json pooling, read_json(path + "/1_Pooling/config.json"));
+  WF_TRY(const Json pooling, read_json_file(path + "/1_Pooling/config.json"));
   if (pooling.is_object()) {
     mean_ = is_set(pooling, "pooling_mode_mean_tokens");
     if (mean_ == is_set(pooling, "pooling_mode_cls_token"))
@@ -68,7 +55,7 @@ Status Embedder::read_modules(const std::string& path) {
                                                "/1_Pooling/config.json: pooling_mode_mean_tokens or "
                                                "pooling_mode_cls_token alone is supported");
   }
-  WF_TRY(const Json limits, read_json(path + "/sentence_bert_config.json"));
+  WF_TRY(const Json limits, read_json_file(path + "/sentence_bert_config.json"));
   if (limits.is_object() && limits.contains("max_seq_length") &&
       limits["max_seq_length"].is_number_integer()) {
     const auto limit = limits["max_seq_length"].get<std::int64_t>();

@@ -67,6 +67,19 @@ void set_hypotheses(std::vector<std::unique_ptr<Seq2SeqBatch::Hypothesis>> next,
   batch.hypotheses = std::move(next);
 }
 
+// One empty hypothesis for each source.
+void empty_hypotheses(const Stack& decoder, Seq2SeqBatch& batch) {
+  std::vector<std::unique_ptr<Seq2SeqBatch::Hypothesis>> empty;
+  batch.source_of.clear();
+  set_hypotheses({}, batch);
+  for (std::size_t i = 0; i < batch.sources.size(); ++i) {
+    batch.source_of.push_back(i);
+    empty.push_back(take_hypothesis(decoder, batch));
+  }
+  set_hypotheses(std::move(empty), batch);
+  batch.length = 0;
+}
+
 // From the encoder's states in `pass`: the keys and values of every layer's cross-attention, and empty
 // hypotheses.
 void start_decoding(const Seq2SeqModel& m, const StackPass& pass, Seq2SeqBatch& batch, ThreadPool& pool) {
@@ -78,15 +91,7 @@ void start_decoding(const Seq2SeqModel& m, const StackPass& pass, Seq2SeqBatch& 
   });
   for (std::size_t i = 0; i < m.decoder.layers.size(); ++i)
     append_memory(m.decoder.layers[i].cross, batch.states, batch.sources, batch.memory[i], batch.pass, pool);
-  std::vector<std::unique_ptr<Seq2SeqBatch::Hypothesis>> empty;
-  batch.source_of.clear();
-  set_hypotheses({}, batch);
-  for (std::size_t i = 0; i < batch.sources.size(); ++i) {
-    batch.source_of.push_back(i);
-    empty.push_back(take_hypothesis(m.decoder, batch));
-  }
-  set_hypotheses(std::move(empty), batch);
-  batch.length = 0;
+  empty_hypotheses(m.decoder, batch);
 }
 
 void make_room(const Seq2SeqModel& m, std::span<const std::int64_t> lengths, Seq2SeqBatch& batch) {
@@ -304,6 +309,12 @@ Status Seq2Seq::decode(std::span<const std::int32_t> tokens, Seq2SeqBatch& batch
   }
   if (logit_rows > 0) run_head(m, pass, n, logit_rows, batch, logits.data(), pool);
   batch.length += n;
+  return {};
+}
+
+Status Seq2Seq::restart(Seq2SeqBatch& batch) const {
+  if (batch.sources.empty()) return fail(ErrorCode::kInvalidArgument, "nothing has been encoded");
+  empty_hypotheses(model_->decoder, batch);
   return {};
 }
 

@@ -3,13 +3,17 @@
     cli_test.py usage BINARY          needs no model
     cli_test.py embed BINARY          these run the tiny models of tests/models
     cli_test.py translate BINARY
-    cli_test.py model BINARY MODEL    exits with 77, which ctest shows as skipped, when MODEL is absent
+    cli_test.py whisper BINARY MODEL  these exit with 77, which ctest shows as skipped, when MODEL is absent
+    cli_test.py model BINARY MODEL
 """
 
+import difflib
 import json
 import os
 import pathlib
 import pty
+import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -49,13 +53,13 @@ class Usage(Case):
     def test_without_a_command(self):
         out, err = self.expect(2)
         self.assertEqual(out, "")
-        for command in ("run", "chat", "embed", "translate", "inspect", "tokenize", "perplexity", "bench", "doctor"):
+        for command in ("run", "chat", "embed", "translate", "transcribe", "inspect", "tokenize", "perplexity", "bench", "doctor"):
             self.assertIn(f"\n  {command}", err)
 
     def test_help(self):
         self.assertIn("usage:", self.expect(0, "--help")[0])
         self.assertIn("without a chat template, unless --chat", " ".join(self.expect(0, "run", "--help")[0].split()))
-        for command in ("chat", "embed", "translate", "inspect", "tokenize", "perplexity", "bench", "doctor"):
+        for command in ("chat", "embed", "translate", "transcribe", "inspect", "tokenize", "perplexity", "bench", "doctor"):
             out, err = self.expect(0, command, "--help")
             self.assertIn("--help", out)
             self.assertEqual(err, "")
@@ -182,6 +186,55 @@ class Translate(Case):
         self.assertEqual(lines, [" ".join(map(str, result[0]["tokens"]))])
         self.expect_error(2, "run", llama, "--tokens", "3", "--beams", 3, "--temperature", 1, message="--beams cannot")
         self.expect_error(2, "run", llama, "--tokens", "3", "--n-best", 3, message="--n-best needs --beams")
+
+
+class Whisper(Case):
+    """Against transformers' Whisper, token for token (tests/reference/make_speech.py)."""
+    FOLDER = pathlib.Path(__file__).parent / "speech"
+    SPEECH = FOLDER / "speech.flac"
+    EXPECTED = json.loads((FOLDER / "expected.json").read_text())
+
+    def test_transcribe(self):
+        result = self.expect_json("transcribe", MODEL, self.SPEECH)
+        self.assertEqual(result["tokens"], self.EXPECTED["tokens"])
+        self.assertEqual(result["language"], "en")
+        self.assertEqual(len(result["segments"]), 1)
+        self.assertAlmostEqual(result["speech_seconds"], self.EXPECTED["seconds"], places=6)
+
+    def test_timestamps(self):
+        result = self.expect_json("transcribe", MODEL, self.SPEECH, "--timestamps", "--language", "en")
+        self.assertEqual(result["tokens"], self.EXPECTED["timestamp_tokens"])
+        times = [t for s in result["segments"] for t in (s["start"], s["end"])]
+        self.assertEqual(times, sorted(times))
+        self.assertEqual([round(t / 0.02) for t in times], [t - 50364 for t in result["tokens"] if t >= 50364])
+
+    def test_spoken_by_espeak(self):
+        if not shutil.which("espeak-ng"):
+            self.skipTest("espeak-ng is absent")
+        with tempfile.TemporaryDirectory() as folder:  # 22 kHz, then more than a window of it
+            path = os.path.join(folder, "speech.wav")
+            text = ("The north wind and the sun disputed which was the stronger, when a traveller came along, wrapped in a warm "
+                    "cloak. They agreed that the one who first made the traveller take off his cloak should be considered "
+                    "stronger than the other. Then the north wind blew as hard as he could, but the more he blew, the more "
+                    "closely did the traveller fold his cloak around him. At last the north wind gave up the attempt. Then the "
+                    "sun shone out warmly, and immediately the traveller took off his cloak. And so the north wind was obliged "
+                    "to confess that the sun was the stronger of the two. The moral is that gentle persuasion is often better "
+                    "than force. People who hear this story for the first time usually agree with the sun.")
+            subprocess.run(["espeak-ng", "-v", "en-us", "-w", path, text], check=True)
+            out, err = self.expect(0, "transcribe", MODEL, path, "--timestamps")
+        heard = re.findall("[a-z]+", re.sub(r"\[.*?\]", "", out).lower())
+        said = re.findall("[a-z]+", text.lower())
+        self.assertGreaterEqual(difflib.SequenceMatcher(None, heard, said, autojunk=False).ratio(), 0.8, out)
+        ends = [float(t) for t in re.findall(r"- +([0-9.]+)\]", out)]
+        self.assertEqual(ends, sorted(ends))
+        self.assertGreater(ends[-1], 32, "more than one window")
+        self.assertRegex(err, r"\[en \| \d+\.\d s of speech in \d+\.\d s\]")
+
+    def test_what_it_refuses(self):
+        self.expect_error(1, "transcribe", MODEL, "/nonexistent.wav", message="/nonexistent.wav: No such file")
+        self.expect_error(1, "transcribe", MODEL, __file__, message="cli_test.py")
+        self.expect_error(1, "transcribe", MODEL, self.SPEECH, "--language", "xx", message='language "xx"')
+        self.expect_error(1, "transcribe", MODELS / "reverse", self.SPEECH, message="does not hear")
 
 
 class Model(Case):
@@ -341,11 +394,11 @@ class Model(Case):
 
 if __name__ == "__main__":
     suite, BINARY, *rest = sys.argv[1:]
-    if suite == "model":
+    if suite in ("model", "whisper"):
         MODEL, = rest
         if not os.path.exists(MODEL):
-            print(f"skipped: {MODEL} is absent; make demo fetches it")
+            print(f"skipped: {MODEL} is absent; make demo or make models fetches it")
             sys.exit(SKIPPED)
-    case = {"usage": Usage, "embed": Embed, "translate": Translate, "model": Model}[suite]
+    case = {"usage": Usage, "embed": Embed, "translate": Translate, "whisper": Whisper, "model": Model}[suite]
     result = unittest.TextTestRunner(verbosity=2).run(unittest.defaultTestLoader.loadTestsFromTestCase(case))
     sys.exit(not result.wasSuccessful())

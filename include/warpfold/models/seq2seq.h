@@ -74,6 +74,9 @@ class Seq2Seq {
   // Errors: kInvalidArgument for a parent that does not exist.
   Status select(std::span<const std::int64_t> parents, Seq2SeqBatch& batch) const;
 
+  // One empty hypothesis for each source again. Errors: kInvalidArgument when nothing has been encoded.
+  Status restart(Seq2SeqBatch& batch) const;
+
   static std::int64_t hypotheses(const Seq2SeqBatch& batch);
   static std::int64_t length(const Seq2SeqBatch& batch);  // tokens of each
 
