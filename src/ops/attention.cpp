@@ -51,6 +51,17 @@ void KvLayer::append(float* k, float* v, std::int64_t pos) {
   }
 }
 
+void KvLayer::copy(const KvLayer& from, std::int64_t tokens) {
+  const std::int64_t whole = (tokens + kKeyPanel - 1) / kKeyPanel * kKeyPanel;
+  for (std::int64_t h = 0; h < kv_heads_; ++h) {
+    std::memcpy(k_.get() + h * padded_ * head_dim_ * element_, from.k(h), static_cast<std::size_t>(whole * head_dim_ * element_));
+    std::memcpy(v_.get() + h * padded_ * v_stride_ * element_, from.v(h), static_cast<std::size_t>(tokens * v_stride_ * element_));
+    if (type_ != KvType::kInt8) continue;
+    std::copy_n(from.k_scale(h), tokens, k_scale_.data() + h * padded_);
+    std::copy_n(from.v_scale(h), tokens, v_scale_.data() + h * padded_);
+  }
+}
+
 void attention(const AttentionProblem& p, const KvLayer& cache, AttentionWorkspace& ws, ThreadPool& pool) {
   const std::int64_t group = p.heads / cache.kv_heads(), d = cache.head_dim(), dp = cache.v_stride();
   // A tile packs the query heads of one KV head over some consecutive tokens: they share every key and value.
@@ -100,6 +111,7 @@ void attention(const AttentionProblem& p, const KvLayer& cache, AttentionWorkspa
     const std::int64_t part = item % parts;
     float* q = ws.q.data() + thread * kMaxQueryRows * d;
     std::int64_t begin[kMaxQueryRows], end[kMaxQueryRows];
+    const float* bias[kMaxQueryRows];
     const int rows = static_cast<int>(t.heads * t.tokens);
     for (int r = 0; r < rows; ++r) {
       const std::int64_t token = t.token + r / t.heads, position = p.start + token;
@@ -108,6 +120,7 @@ void attention(const AttentionProblem& p, const KvLayer& cache, AttentionWorkspa
       if (cache.type() == KvType::kInt8) hadamard(q + r * d, d);
       begin[r] = !causal ? p.keys_begin : p.window > 0 ? std::max<std::int64_t>(0, position - p.window + 1) : 0;
       end[r] = causal ? position + 1 : p.keys_end;
+      if (p.bias) bias[r] = p.bias->at(t.head + r % t.heads) - position - p.keys_begin;
     }
     std::int64_t first = begin[0], last = end[rows - 1];
     if (parts > 1) {
@@ -123,7 +136,8 @@ void attention(const AttentionProblem& p, const KvLayer& cache, AttentionWorkspa
     float* m = ws.m.data() + item * kMaxQueryRows;
     float* l = ws.l.data() + item * kMaxQueryRows;
     attention_kernels().attend({cache.type(), cache.k(t.kv_head), cache.v(t.kv_head), cache.k_scale(t.kv_head),
-                                cache.v_scale(t.kv_head), d, dp, rows, q, begin, end, first, last, o, m, l});
+                                cache.v_scale(t.kv_head), d, dp, rows, q, begin, end, first, last,
+                                p.bias ? bias : nullptr, o, m, l});
     if (parts == 1) write_rows(t, o, l);
   });
   if (parts == 1) return;

@@ -107,6 +107,10 @@ HWY_INLINE void softmax_row(const QueryTile& t, int r, std::int64_t key, std::in
   const bool masked = visible_begin > 0 || visible_end < padded;
   for (std::int64_t j = 0; j < padded; j += kLanes) {
     VFloats x = hn::LoadU(d, s + j);
+    if (t.bias) {
+      x = hn::Add(x, hn::LoadU(d, t.bias[r] + key + j));
+      hn::StoreU(x, d, s + j);
+    }
     if (masked) {
       const auto index = hn::Iota(di, static_cast<std::int32_t>(j));
       const auto hidden = hn::Or(hn::Lt(index, hn::Set(di, static_cast<std::int32_t>(visible_begin))),

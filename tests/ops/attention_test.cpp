@@ -55,11 +55,11 @@ std::vector<double> value_of(const KvLayer& c, bool key, std::int64_t head, std:
 
 // Softmax attention of one query (D) over keys [begin, end), float64.
 std::vector<double> reference(const float* q, double scale, const KvLayer& c, std::int64_t head, std::int64_t begin,
-                              std::int64_t end) {
+                              std::int64_t end, const float* bias = nullptr) {
   std::vector<double> out(static_cast<std::size_t>(c.head_dim()), 0.0), s;
   double largest = -std::numeric_limits<double>::infinity(), total = 0;
   for (std::int64_t j = begin; j < end; ++j) {
-    double dot = 0;
+    double dot = bias ? bias[j] : 0;
     const auto k = value_of(c, true, head, j);
     for (std::size_t i = 0; i < k.size(); ++i) dot += scale * q[i] * k[i];
     s.push_back(dot);
@@ -134,6 +134,41 @@ TEST(Attention, WindowSeesExactlyItsTokens) {
     }
 }
 
+// A bias by distance, causal with a window, and over given keys, whose positions are counted from the first.
+TEST(Attention, RelativeBias) {
+  std::mt19937 rng(11);
+  constexpr std::int64_t kHeads = 6, kGroups = 2, kDim = 24, kTokens = 40, kStart = 170, kReach = 300;
+  RelativeBias bias(kHeads, kReach);
+  for (std::int64_t h = 0; h < kHeads; ++h)
+    for (std::int64_t i = 1 - kReach; i < kReach; ++i) bias.at(h)[i] = normals(1, rng, 2)[0];
+  for (KvType type : {KvType::kF16, KvType::kInt8})
+    for (int threads : {1, 4}) {
+      KvLayer cache(kGroups, kDim, kStart + kTokens, type);
+      fill(cache, kStart + kTokens, rng);
+      const auto q = normals(static_cast<std::size_t>(kTokens * kHeads * kDim), rng);
+      std::vector<float> o(q.size());
+      AttentionWorkspace workspace;
+      ThreadPool pool(threads);
+      for (const std::int64_t tokens : {std::int64_t{1}, kTokens})
+        for (const std::int64_t window : {0, 37})
+          for (const bool given : {false, true}) {
+            const std::int64_t keys_begin = given ? 32 : 0, keys_end = given ? 32 + 90 : 0, start = given ? 3 : kStart;
+            attention({q.data(), o.data(), tokens, kHeads, start, given ? 0 : window, 0.3f, keys_begin, keys_end, &bias}, cache,
+                      workspace, pool);
+            for (std::int64_t t = 0; t < tokens; ++t)
+              for (std::int64_t h = 0; h < kHeads; ++h) {
+                const std::int64_t i = start + t, at = (t * kHeads + h) * kDim;
+                const std::int64_t begin = given ? keys_begin : window ? std::max<std::int64_t>(0, i - window + 1) : 0;
+                const auto exact = reference(&q[static_cast<std::size_t>(at)], 0.3, cache, h / 3, begin,
+                                             given ? keys_end : i + 1, bias.at(h) - i - keys_begin);
+                for (std::int64_t c = 0; c < kDim; ++c)
+                  ASSERT_NEAR(o[static_cast<std::size_t>(at + c)], exact[static_cast<std::size_t>(c)], kBound * 5)
+                      << "t=" << t << " h=" << h << " given=" << given << " window=" << window;
+              }
+          }
+    }
+}
+
 TEST(Attention, SplitKeysGiveTheSameAnswer) {
   std::mt19937 rng(7);
   KvLayer cache(1, 64, 3000, KvType::kF16);
@@ -166,7 +201,7 @@ TEST(Attention, EveryInstructionSetAgrees) {
         }
         std::vector<float> o(static_cast<std::size_t>(rows) * 48), m(32), l(32);
         attention_kernels(level).attend({type, cache.k(0), cache.v(0), cache.k_scale(0), cache.v_scale(0), 48, 48, rows,
-                                         rotated.data(), begin.data(), end.data(), 0, 290, o.data(), m.data(), l.data()});
+                                         rotated.data(), begin.data(), end.data(), 0, 290, nullptr, o.data(), m.data(), l.data()});
         for (int r = 0; r < rows; ++r) {
           const auto at = static_cast<std::size_t>(r);
           if (begin[at] == end[at]) {
@@ -222,7 +257,7 @@ TEST(KvLayer, NanShowsAndFiniteValuesStayFinite) {
       const std::int64_t begin = 0, end = 1;
       const auto attend = [&] {
         attention_kernels(level).attend({type, cache.k(0), cache.v(0), cache.k_scale(0), cache.v_scale(0), 32, 32, 1, q.data(),
-                                         &begin, &end, 0, 1, o.data(), m.data(), l.data()});
+                                         &begin, &end, 0, 1, nullptr, o.data(), m.data(), l.data()});
       };
       attend();
       for (float x : o) EXPECT_TRUE(std::isfinite(x));  // 1e6 saturates at fp16's largest value
