@@ -21,7 +21,10 @@ class GemmProblem(ctypes.Structure):
                  ("one_row_scale", ctypes.c_int32), ("one_column_scale", ctypes.c_int32),
                  ("bias", ctypes.c_void_p), ("row_bias", ctypes.c_void_p),
                  ("activation", ctypes.c_int), ("gate", ctypes.c_int), ("fast_accumulation", ctypes.c_int32),
-                 ("workspace", ctypes.c_void_p), ("workspace_bytes", ctypes.c_int64)])
+                 ("workspace", ctypes.c_void_p), ("workspace_bytes", ctypes.c_int64),
+                 ("a_zero", ctypes.c_void_p), ("b_zero", ctypes.c_void_p),
+                 ("one_a_zero", ctypes.c_int32), ("one_b_zero", ctypes.c_int32)] +
+                [(x, ctypes.c_void_p) for x in ("a_sums", "b_sums", "output_scale", "output_zero", "row_amax")])
 
 
 class WeightsProblem(ctypes.Structure):
@@ -36,7 +39,9 @@ class GroupedProblem(ctypes.Structure):
     _fields_ = ([("struct_bytes", ctypes.c_size_t)] + [(x, ctypes.c_int) for x in ("type", "output_type")] +
                 [(x, ctypes.c_int64) for x in ("rows", "n", "k", "groups")] + [(x, ctypes.c_void_p) for x in "abd"] +
                 [(x, ctypes.c_int64) for x in ("a_stride", "b_stride", "b_group_stride", "d_stride")] +
-                [("alpha", ctypes.c_float), ("starts", ctypes.c_void_p), ("counts", ctypes.c_void_p), ("row_step", ctypes.c_int64)])
+                [("alpha", ctypes.c_float), ("starts", ctypes.c_void_p), ("counts", ctypes.c_void_p), ("row_step", ctypes.c_int64)] +
+                [(x, ctypes.c_void_p) for x in ("b_pointers", "row_scale", "column_scale")] + [("one_column_scale", ctypes.c_int32)] +
+                [("bias", ctypes.c_void_p), ("activation", ctypes.c_int)])
 
 
 class GemmPlan(ctypes.Structure):
@@ -63,8 +68,11 @@ class Library:
         self.workspace = torch.zeros(64 << 20, dtype=torch.uint8, device="cuda")
 
     def problem(self, a, b, c, d, alpha=1.0, beta=0.0, row=None, column=None, bias=None, row_bias=None,
-                activation="identity", gate=None, fast=False):
-        """D (M, N) = alpha A (M, K) B (N, K)^T + beta C (M, N) and so on; 3-dimensional tensors are batches."""
+                activation="identity", gate=None, fast=False, **integers):
+        """D (M, N) = alpha A (M, K) B (N, K)^T + beta C (M, N) and so on; 3-dimensional tensors are batches.
+
+        integers: a_zero, b_zero, a_sums, b_sums, output_zero (int32), output_scale, row_amax (fp32), all on the GPU.
+        """
         p = GemmProblem(struct_bytes=ctypes.sizeof(GemmProblem), a_type=TYPES[a.dtype], b_type=TYPES[b.dtype],
                         output_type=TYPES[d.dtype], m=d.shape[-2], n=d.shape[-1], k=a.shape[-1],
                         batches=d.shape[0] if d.dim() == 3 else 1, alpha=alpha, beta=beta,
@@ -80,8 +88,22 @@ class Library:
                 setattr(p, name, x.data_ptr())
                 if name.endswith("scale"):
                     setattr(p, "one_" + name, int(x.numel() == 1))
-        p.tensors = (a, b, c, d, row, column, bias, row_bias)  # kept alive
+        for name, x in integers.items():
+            if x is not None:
+                setattr(p, name, x.data_ptr())
+                if name in ("a_zero", "b_zero"):
+                    setattr(p, "one_" + name, int(x.numel() == 1))
+        p.tensors = (a, b, c, d, row, column, bias, row_bias, integers)  # kept alive
         return p
+
+    def row_sums(self, x):
+        """Sums over K of the rows of an int8 tensor (rows, K) or (batches, rows, K)."""
+        sums = torch.empty(x.shape[:-1], dtype=torch.int32, device="cuda")
+        size = [ctypes.c_int64(v) for v in (x.shape[-2], x.shape[-1], x.shape[0] if x.dim() == 3 else 1, x.stride(-2), x.stride(0) if x.dim() == 3 else 0)]
+        stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
+        self.check(self.c.wf_gemm_row_sums(ctypes.c_void_p(x.data_ptr()), *size, ctypes.c_void_p(sums.data_ptr()), stream, self.message,
+                                           len(self.message)))
+        return sums
 
     def check(self, status):
         if status != 0:
@@ -135,16 +157,19 @@ class Library:
                                                   self.message, len(self.message))
         return plan if status == 0 else None
 
-    def grouped_problem(self, a, b, d, starts=None, counts=None, row_step=0, alpha=1.0):
+    def grouped_problem(self, a, b, d, starts=None, counts=None, row_step=0, alpha=1.0, b_pointers=None, row_scale=None,
+                        column_scale=None, bias=None, activation="identity"):
         """D (rows of group g) = alpha A (rows of group g, K) B (groups, N, K)[g]^T; starts or counts: int32 on the GPU."""
         p = GroupedProblem(struct_bytes=ctypes.sizeof(GroupedProblem), type=TYPES[a.dtype], output_type=TYPES[d.dtype],
                            rows=d.shape[0], n=d.shape[1], k=a.shape[1], groups=b.shape[0], a=a.data_ptr(), b=b.data_ptr(),
                            d=d.data_ptr(), a_stride=a.stride(0), b_stride=b.stride(1), b_group_stride=b.stride(0),
-                           d_stride=d.stride(0), alpha=alpha, row_step=row_step)
-        for name, x in (("starts", starts), ("counts", counts)):
+                           d_stride=d.stride(0), alpha=alpha, row_step=row_step, activation=ACTIVATIONS.index(activation),
+                           one_column_scale=int(column_scale is not None and column_scale.dim() == 1))
+        for name, x in (("starts", starts), ("counts", counts), ("b_pointers", b_pointers), ("row_scale", row_scale),
+                        ("column_scale", column_scale), ("bias", bias)):
             if x is not None:
                 setattr(p, name, x.data_ptr())
-        p.tensors = (a, b, d, starts, counts)  # kept alive
+        p.tensors = (a, b, d, starts, counts, b_pointers, row_scale, column_scale, bias)  # kept alive
         return p
 
     def gemm_grouped(self, problem, tile=-1):

@@ -44,6 +44,11 @@ typedef enum wf_gate { WF_NO_GATE = 0, WF_GATE_INTERLEAVED = 1, WF_GATE_CONCATEN
 /* y = row_scale (M) * column_scale (N) * alpha * A (M, K) B (N, K)^T + row_bias (M) + bias (N)
  * D (M, N) = activation (y) + beta * C (M, N);  gated: activation (y of the gate) * (y of up) + beta * C (M, N)
  *
+ * I8 operands may have zero points: A (i,k) - a_zero (i) and B (j,k) - b_zero (j) are multiplied, exactly. Their products
+ * are found from A B^T and the sums over K of the rows of A and B, which the caller gives (wf_gemm_row_sums).
+ * A result of I8 is D = saturate (round (y / output_scale) + output_zero), ties to even. row_amax (M) gets the largest |D|
+ * of each row, before it is rounded or quantised.
+ *
  * for each of `batches` matrices. Strides count elements, from row to row (column to column in column-major
  * matrices) and from batch to batch; a batch stride of 0 gives all batches the same matrix. C lies like D.
  * Null scales are ones, null biases zeros. beta = 0: C may be null and is not read. alpha = 0 or K = 0: A and B may be
@@ -69,6 +74,13 @@ typedef struct wf_gemm_problem {
    * first launch; each launch leaves them ready for the next. One workspace serves one stream. */
   void* workspace;
   int64_t workspace_bytes;
+  /* In device memory; null zero points are zeros. b_zero needs a_sums, a_zero needs b_sums. */
+  const int32_t *a_zero, *b_zero;   /* (M), (N) */
+  int32_t one_a_zero, one_b_zero;   /* a single number for all rows */
+  const int32_t *a_sums, *b_sums;   /* (batches, M), (batches, N); (M), (N) where the batch stride is 0 */
+  const float* output_scale;        /* one number; null: 1 */
+  const int32_t* output_zero;       /* one number from -128 to 127; null: 0 */
+  float* row_amax;                  /* (batches, M): raised to the row's largest |D|; set it to 0 first */
 } wf_gemm_problem;
 
 /* What would be launched on a GPU of `multiprocessors`. */
@@ -79,6 +91,8 @@ typedef struct wf_gemm_plan {
 } wf_gemm_plan;
 
 /* tile: an index below wf_gemm_tile_count(), or -1 for the tile that Warpfold chooses. */
+/* Where TMA cannot take a matrix (not on multiples of 16 bytes; a major that WGMMA does not take), threads copy it: the
+ * tiles whose names begin with copied, which take longer. The message of WF_OK then says why, and is empty otherwise. */
 wf_status wf_gemm_can_run(const wf_gemm_problem* problem, char* message, size_t message_bytes);
 /* Bytes of workspace with which the problem runs fastest. */
 wf_status wf_gemm_workspace(const wf_gemm_problem* problem, int multiprocessors, int64_t* bytes, char* message,
@@ -88,13 +102,20 @@ wf_status wf_gemm_make_plan(const wf_gemm_problem* problem, int multiprocessors,
 wf_status wf_gemm_run(const wf_gemm_problem* problem, int tile, void* stream, char* message, size_t message_bytes);
 int wf_gemm_tile_count(void);
 const char* wf_gemm_tile_name(int tile);
+/* sums (batches, rows) = sums over K of the rows of an I8 matrix (batches, rows, K), K contiguous, on any address. */
+wf_status wf_gemm_row_sums(const int8_t* matrix, int64_t rows, int64_t k, int64_t batches, int64_t stride,
+                           int64_t batch_stride, int32_t* sums, void* stream, char* message, size_t message_bytes);
 
-/* D (rows of group g) = alpha * A (rows of group g, K) B_g (N, K)^T: groups of rows, each with a matrix of its own.
+/* y = row_scale (rows) * column_scale_g (N) * alpha * A (rows of group g, K) B_g (N, K)^T + bias_g (N)
+ * D (rows of group g) = activation (y): groups of rows, each with a matrix of its own.
  *
  * A is (rows, K), D (rows, N), B (groups, N, K), all by rows. Which rows a group has stands in device memory and is read
  * when the product runs: `starts` (groups + 1), group g has the rows from starts[g] to starts[g + 1]; or `counts` (groups),
  * group g has counts[g] rows from g * row_step on. One of the two is null. Groups may be empty and must not overlap; rows
- * of D in no group are not written. BF16 and F16 with results of the same type, I8 with I32 (then alpha is 1). */
+ * of D in no group are not written. BF16 and F16 with results of the same type, I8 with I32 (then there is
+ * neither alpha, scale, bias nor activation) or BF16, F8_E4M3 with BF16.
+ * With b_pointers the matrices (N, K) lie each at a pointer of its own, on multiples of 16 bytes; b is then not used. Such
+ * products, and those whose A, B or D TMA cannot take, are copied by threads, which takes longer. */
 typedef struct wf_gemm_grouped_problem {
   size_t struct_bytes;
   wf_type type, output_type;
@@ -105,9 +126,15 @@ typedef struct wf_gemm_grouped_problem {
   float alpha;
   const int32_t *starts, *counts;
   int64_t row_step;
+  /* In device memory; null: ones and zeros. */
+  const void* const* b_pointers;         /* (groups) */
+  const float *row_scale, *column_scale; /* (rows); (groups, N), or (groups) with one_column_scale */
+  int32_t one_column_scale;
+  const float* bias; /* (groups, N) */
+  wf_activation activation;
 } wf_gemm_grouped_problem;
 
-/* tile: as in wf_gemm_run; 128x128, 128x192 and 64x64 are compiled. */
+/* tile: as in wf_gemm_run; 128x128, 64x64 and, without scales, bias and activation, 128x192 are compiled. */
 wf_status wf_gemm_grouped_can_run(const wf_gemm_grouped_problem* problem, char* message, size_t message_bytes);
 wf_status wf_gemm_grouped_run(const wf_gemm_grouped_problem* problem, int tile, void* stream, char* message,
                               size_t message_bytes);

@@ -11,13 +11,15 @@
 
 namespace warpfold::c_api {
 
+inline void write_message(const std::string& text, char* message, size_t message_bytes) {
+  if (message == nullptr || message_bytes == 0) return;
+  const size_t length = std::min(text.size(), message_bytes - 1);
+  std::memcpy(message, text.data(), length);
+  message[length] = 0;
+}
+
 inline wf_status report(const Status& status, char* message, size_t message_bytes) {
-  const std::string text = status ? "" : status.error().message;
-  if (message != nullptr && message_bytes > 0) {
-    const size_t length = std::min(text.size(), message_bytes - 1);
-    std::memcpy(message, text.data(), length);
-    message[length] = 0;
-  }
+  write_message(status ? "" : status.error().message, message, message_bytes);
   if (status) return WF_OK;
   switch (status.error().code) {
     case ErrorCode::kInvalidArgument:

@@ -3,6 +3,7 @@
 
 #include "common.h"
 #include "warpfold/kernels/gemm/grouped_gemm.h"
+#include "warpfold/kernels/gemm/row_sums.h"
 #include "warpfold/kernels/gemm/tiles.h"
 
 namespace gemm = warpfold::kernels::gemm;
@@ -50,6 +51,15 @@ Result<gemm::Problem> problem_of(const wf_gemm_problem* given) {
   out.activation = gemm::Activation(p.activation);
   out.gate = gemm::Gate(p.gate);
   out.fast_accumulation = p.fast_accumulation != 0;
+  out.a_zero = p.a_zero;
+  out.b_zero = p.b_zero;
+  out.one_a_zero = p.one_a_zero != 0;
+  out.one_b_zero = p.one_b_zero != 0;
+  out.a_sums = p.a_sums;
+  out.b_sums = p.b_sums;
+  out.output_scale = p.output_scale;
+  out.output_zero = p.output_zero;
+  out.row_amax = p.row_amax;
   out.workspace = p.workspace;
   out.workspace_bytes = p.workspace_bytes;
   return out;
@@ -91,6 +101,14 @@ Result<gemm::GroupedProblem> problem_of(const wf_gemm_grouped_problem* given) {
   out.starts = p.starts;
   out.counts = p.counts;
   out.row_step = p.row_step;
+  out.b_pointers = p.b_pointers;
+  out.row_scale = p.row_scale;
+  out.column_scale = p.column_scale;
+  out.one_column_scale = p.one_column_scale != 0;
+  out.bias = p.bias;
+  if (p.activation < WF_IDENTITY || p.activation > WF_GELU_ERF)
+    return invalid("activation " + std::to_string(int(p.activation)) + " is no wf_activation");
+  out.activation = gemm::Activation(p.activation);
   return out;
 }
 
@@ -113,7 +131,10 @@ Status make_plan(const wf_gemm_problem* p, int multiprocessors, int tile, wf_gem
 
 wf_status wf_gemm_can_run(const wf_gemm_problem* p, char* message, size_t message_bytes) {
   const auto problem = problem_of(p);
-  return report(problem ? gemm::can_run(*problem) : Status(tl::unexpected(problem.error())), message, message_bytes);
+  const Status status = problem ? gemm::can_run(*problem) : Status(tl::unexpected(problem.error()));
+  const wf_status code = report(status, message, message_bytes);
+  if (status) warpfold::c_api::write_message(gemm::copy_reason(*problem), message, message_bytes);
+  return code;
 }
 
 wf_status wf_gemm_make_plan(const wf_gemm_problem* p, int multiprocessors, int tile, wf_gemm_plan* plan, char* message,
@@ -132,6 +153,11 @@ wf_status wf_gemm_workspace(const wf_gemm_problem* p, int multiprocessors, int64
 
 wf_status wf_gemm_run(const wf_gemm_problem* p, int tile, void* stream, char* message, size_t message_bytes) {
   return report(run(p, tile, stream), message, message_bytes);
+}
+
+wf_status wf_gemm_row_sums(const int8_t* matrix, int64_t rows, int64_t k, int64_t batches, int64_t stride,
+                           int64_t batch_stride, int32_t* sums, void* stream, char* message, size_t message_bytes) {
+  return report(gemm::row_sums({matrix, rows, k, batches, stride, batch_stride, sums}, stream), message, message_bytes);
 }
 
 wf_status wf_gemm_grouped_can_run(const wf_gemm_grouped_problem* p, char* message, size_t message_bytes) {

@@ -1,6 +1,7 @@
 // What the GEMM refuses, and in which words.
 #include <gtest/gtest.h>
 
+#include "warpfold/kernels/gemm/row_sums.h"
 #include "warpfold/kernels/gemm/tiles.h"
 
 namespace warpfold::kernels::gemm {
@@ -63,16 +64,22 @@ TEST(GemmChecks, NamesArgumentAndRule) {
   EXPECT_EQ(why(p), "gemm: A is null");
   p = good();
   p.b.data = place(1) + 2;
-  EXPECT_EQ(why(p), "gemm: B starts 2 bytes after a multiple of 16; TMA needs a multiple of 16");
+  EXPECT_EQ(why(p), "");
+  EXPECT_EQ(copy_reason(p), "gemm: B starts 2 bytes after a multiple of 16; TMA needs a multiple of 16");
+  p.b.data = place(1) + 1;
+  EXPECT_EQ(why(p), "gemm: B starts 1 bytes after a multiple of 2, its elements' size");
   p = good();
   p.a.stride = 56;
   EXPECT_EQ(why(p), "gemm: A has a row stride of 56 elements, below its rows of 64 elements");
   p = good();
   p.d_stride = 201;
-  EXPECT_EQ(why(p), "gemm: D has a row stride of 201 elements = 402 bytes; TMA needs a multiple of 16 bytes");
+  EXPECT_EQ(why(p), "");
+  EXPECT_EQ(copy_reason(p), "gemm: D has a row stride of 201 elements = 402 bytes; TMA needs a multiple of 16 bytes");
   p = good();
   p.b.stride = int64_t{1} << 40;
-  EXPECT_EQ(why(p), "gemm: B has a row stride of 1099511627776 elements; TMA needs less than 2^40 bytes");
+  p.n = 2;
+  EXPECT_EQ(why(p), "");
+  EXPECT_EQ(copy_reason(p), "gemm: B has a row stride of 1099511627776 elements; TMA needs less than 2^40 bytes");
   p = good();
   p.a.stride = INT64_MIN;
   EXPECT_NE(why(p).find("below its rows"), std::string::npos);
@@ -91,7 +98,7 @@ TEST(GemmChecks, NamesArgumentAndRule) {
   EXPECT_EQ(why(p), "gemm: products of BF16 by F16 are not supported; those of BF16, F16, F32 (as TF32), F8_E4M3 and F8_E5M2, and I8 are");
   p = good();
   p.output_type = DType::kF16;
-  EXPECT_EQ(why(p), "gemm: BF16 with a result of type F16 is not supported; BF16 or F32 is");
+  EXPECT_EQ(why(p), "gemm: BF16 with a result of type F16 is not supported; BF16, F32 or I8 is");
   p = good();
   p.type = DType::kI8;
   p.output_type = DType::kI32;
@@ -100,30 +107,35 @@ TEST(GemmChecks, NamesArgumentAndRule) {
   EXPECT_EQ(why(p), "gemm: a result of type I32 takes neither alpha, beta, scales, bias nor activation");
   p.alpha = 1;
   p.a.stride = 72;
-  EXPECT_EQ(why(p), "gemm: A has a row stride of 72 elements = 72 bytes; TMA needs a multiple of 16 bytes");
+  EXPECT_EQ(why(p), "");
+  EXPECT_EQ(copy_reason(p), "gemm: A has a row stride of 72 elements = 72 bytes; TMA needs a multiple of 16 bytes");
   p = good();
   p.output_type = DType::kF32;
   p.row_scale = reinterpret_cast<const float*>(place(4));
-  EXPECT_EQ(why(p), "gemm: BF16 with a result of type F32 is compiled without scales, bias and activation");
+  EXPECT_EQ(why(p), "gemm: BF16 with a result of type F32 is compiled without scales, bias, activation and row_amax");
   p = good();
   p.column_scale = reinterpret_cast<const float*>(place(4) + 2);
   EXPECT_EQ(why(p), "gemm: column_scale starts 2 bytes after a multiple of 4");
   p = good();
   p.type = DType::kI8;
   p.a.column_major = true;
-  EXPECT_EQ(why(p), "gemm: A is column-major; WGMMA takes I8 only where K is contiguous");
+  p.a.stride = 112;
+  EXPECT_EQ(why(p), "");
+  EXPECT_EQ(copy_reason(p), "gemm: A is column-major; WGMMA takes I8 only where K is contiguous");
   p = good();
   p.a.column_major = true;
   EXPECT_EQ(why(p), "gemm: A has a column stride of 64 elements, below its columns of 100 elements");
   p = good();
   p.gate = Gate::interleaved;
   p.n = 100;
-  EXPECT_EQ(why(p), "gemm: a gated product has N = 100 columns; N must be a multiple of 8");
+  EXPECT_EQ(why(p), "");
+  EXPECT_EQ(copy_reason(p), "gemm: a gated product has N = 100 columns; TMA takes gate and up by eights");
   p = good();
   p.batches = 3;
   EXPECT_EQ(why(p), "gemm: D has a batch stride of 0: all batches would be written to one place");
   p.d_batch_stride = 20001;
-  EXPECT_EQ(why(p), "gemm: D has a batch stride of 20001 elements = 40002 bytes; TMA needs a multiple of 16 bytes");
+  EXPECT_EQ(why(p), "");
+  EXPECT_EQ(copy_reason(p), "gemm: D has a batch stride of 20001 elements = 40002 bytes; TMA needs a multiple of 16 bytes");
   p.d_batch_stride = -8;
   EXPECT_EQ(why(p), "gemm: D has a batch stride of -8 elements");
   p = good();
@@ -204,6 +216,72 @@ TEST(GemmChecks, Overlaps) {
   EXPECT_EQ(why(p), with_c) << "all batches read the first";
 }
 
+TEST(GemmChecks, QuantisedProducts) {
+  const auto words = reinterpret_cast<const int32_t*>(place(4));
+  const auto number = reinterpret_cast<const float*>(place(5));
+  Problem good_one = good();
+  good_one.type = DType::kI8;
+  good_one.output_type = DType::kI8;
+  good_one.d_stride = 208;
+  good_one.a_zero = good_one.b_zero = good_one.a_sums = good_one.b_sums = words;
+  good_one.output_scale = number;
+  good_one.output_zero = words;
+  good_one.row_amax = reinterpret_cast<float*>(place(6));
+  EXPECT_EQ(why(good_one), "");
+  Problem p = good_one;
+  p.b_sums = nullptr;
+  EXPECT_EQ(why(p), "gemm: a_zero is given and b_sums is null: a zero point of one operand is multiplied by the sums of the other");
+  p.k = 0;
+  EXPECT_EQ(why(p), "") << "nothing to correct";
+  p = good_one;
+  p.a_sums = nullptr;
+  EXPECT_EQ(why(p), "gemm: b_zero is given and a_sums is null: a zero point of one operand is multiplied by the sums of the other");
+  p = good_one;
+  p.beta = 1;
+  EXPECT_EQ(why(p), "gemm: beta = 1, but a result of type I8 takes no C, which would need a scale of its own");
+  p = good_one;
+  p.a_sums = reinterpret_cast<const int32_t*>(place(4) + 1);
+  EXPECT_EQ(why(p), "gemm: a_sums starts 1 bytes after a multiple of 4");
+  p = good_one;
+  p.d_column_major = true;
+  EXPECT_EQ(why(p), "gemm: row_amax is of a D by rows, and D is column-major");
+  p.row_amax = nullptr;
+  p.d_stride = 112;
+  EXPECT_EQ(why(p), "");
+  p = good_one;
+  p.output_type = DType::kBF16;
+  EXPECT_EQ(why(p), "gemm: output_scale and output_zero are for results of I8, not BF16");
+  p.output_scale = nullptr;
+  p.output_zero = nullptr;
+  EXPECT_EQ(why(p), "");
+  p.gate = Gate::interleaved;
+  EXPECT_EQ(why(p), "gemm: a gated product takes neither zero points, results of I8 nor row_amax");
+  p.gate = Gate::none;
+  p.beta = 1;
+  EXPECT_EQ(why(p), "gemm: row_amax is of a result without C, and beta = 1");
+  p = good_one;
+  p.output_type = DType::kI32;
+  p.output_scale = nullptr;
+  p.output_zero = nullptr;
+  EXPECT_EQ(why(p), "gemm: a result of type I32 has no row_amax");
+  p.row_amax = nullptr;
+  EXPECT_EQ(why(p), "");
+  p = good();
+  p.a_zero = p.b_sums = words;
+  EXPECT_EQ(why(p), "gemm: a_zero is given for operands of BF16 and BF16; only I8 has zero points");
+}
+
+TEST(GemmChecks, RowSums) {
+  int32_t sums = 0;
+  const auto said = [](const RowSums& s) { return row_sums(s, nullptr).error().message; };
+  const auto matrix = reinterpret_cast<const int8_t*>(place(0) + 3);
+  EXPECT_EQ(said({matrix, -1, 4, 1, 4, 0, &sums}), "row sums: rows = -1 is negative");
+  EXPECT_EQ(said({matrix, 1, 1 << 25, 1, 4, 0, &sums}), "row sums: K = 33554432 is above 16777216: the sums might not fit 32 bits");
+  EXPECT_EQ(said({nullptr, 1, 4, 1, 4, 0, &sums}), "row sums: the matrix is null");
+  EXPECT_EQ(said({matrix, 1, 4, 1, 4, 0, nullptr}), "row sums: sums is null");
+  EXPECT_TRUE(row_sums({matrix, 0, 4, 1, 4, 0, nullptr}, nullptr)) << "nothing to do, with or without a GPU";
+}
+
 TEST(GemmChecks, Plans) {
   Problem p = good();
   ASSERT_TRUE(plan(p, 132));
@@ -249,7 +327,7 @@ TEST(GemmChecks, RunRefusesWhatDoesNotFit) {
 // Every problem that can_run accepts has a tile without workspace.
 TEST(GemmChecks, EveryKindHasATileWithoutWorkspace) {
   for (const DType a : {DType::kBF16, DType::kF16, DType::kF32, DType::kI8, DType::kF8E4M3, DType::kF8E5M2})
-    for (const DType out : {DType::kBF16, DType::kF16, DType::kF32, DType::kI32})
+    for (const DType out : {DType::kBF16, DType::kF16, DType::kF32, DType::kI32, DType::kI8})
       for (int what = 0; what < 16; ++what) {
         Problem p = good();
         p.type = a;

@@ -34,13 +34,14 @@ POISON = {torch.int32: 0x7FFFFFFF, torch.int8: 77}
 class Padded:
     """A (batches, rows, width) tensor whose rows (columns) start on 16 bytes, with poison around it and between."""
 
-    def __init__(self, batches, rows, width, dtype, extra=0, columns=False):
-        unit = 16 // dtype.itemsize
+    def __init__(self, batches, rows, width, dtype, extra=0, columns=False, loose=None):
+        unit = 16 // dtype.itemsize if loose is None else loose
         lines, length = (width, rows) if columns else (rows, width)
         stride = (length + unit - 1) // unit * unit + unit * extra
         self.poison = POISON.get(dtype, float("nan"))
         self.whole = torch.full((batches, lines + 2 * GUARD, stride), self.poison, device="cuda", dtype=F32 if dtype in (E4M3, E5M2) else dtype).to(dtype)
-        self.inner = (slice(None), slice(GUARD, GUARD + lines), slice(0, length))
+        shift = 0 if loose is None else min(unit * extra, stride - length)  # in columns: on another address
+        self.inner = (slice(None), slice(GUARD, GUARD + lines), slice(shift, shift + length))
         view = self.whole[self.inner]
         self.view = view.transpose(1, 2) if columns else view
 
@@ -61,14 +62,15 @@ def activated(y, name):
 
 
 def check(lib, rng, m, n, k, a_type, out, tile=-1, b_type=None, batches=1, columns=(False, False, False), alpha=1.0,
-          beta=0.0, scaled=False, activation="identity", gate=None, one_b=False, fast=False):
+          beta=0.0, scaled=False, activation="identity", gate=None, one_b=False, fast=False, loose=False):
     """One product of small integers; every element right, nothing else touched."""
     case = (m, n, k, a_type, out, lib.tiles[tile] if tile >= 0 else "auto", batches, columns, alpha, beta, scaled, activation, gate)
     extra = lambda: rng.choice([0, 1, 3])  # noqa: E731
     rows = 2 * n if gate else n
-    a = Padded(batches, m, k, a_type, extra(), columns[0])
-    b = Padded(1 if one_b else batches, rows, k, b_type or a_type, extra(), columns[1])
-    c, d = (Padded(batches, m, n, out, extra(), columns[2]) for _ in range(2))
+    unit = lambda: rng.choice([1, 2, 4, 8]) if loose else None  # noqa: E731
+    a = Padded(batches, m, k, a_type, extra(), columns[0], unit())
+    b = Padded(1 if one_b else batches, rows, k, b_type or a_type, extra(), columns[1], unit())
+    c, d = (Padded(batches, m, n, out, extra(), columns[2], unit()) for _ in range(2))
     largest = 127 if a_type == torch.int8 else 4
     integers(a.view, largest)
     integers(b.view, largest)
@@ -107,6 +109,60 @@ def check(lib, rng, m, n, k, a_type, out, tile=-1, b_type=None, batches=1, colum
     assert not bool(wrong.any()), (case, int(wrong.sum()), "wrong elements, first", wrong.nonzero()[0].tolist())
     assert d.untouched(), (case, "wrote outside D")
     return 1
+
+
+def check_quantised(lib, rng, m, n, k, a_type, out, tile, batches=1):
+    """Zero points, results of 8 bits and the rows' largest values: exact, since scales are powers of two."""
+    case = (m, n, k, a_type, out, lib.tiles[tile] if tile >= 0 else "auto", batches)
+    extra = lambda: rng.choice([0, 1, 3])  # noqa: E731
+    a, b, d = (Padded(batches, r, w, t, extra()) for r, w, t in ((m, k, a_type), (n, k, a_type), (m, n, out)))
+    integers(a.view, 127 if a_type == torch.int8 else 4)
+    integers(b.view, 127 if a_type == torch.int8 else 4)
+    squeeze = (lambda t: t[0]) if batches == 1 else (lambda t: t)
+    more, x, y = {}, a.view.double(), b.view.double()
+    if a_type == torch.int8:
+        for name, other, matrix, rows in (("a_zero", "b_sums", b, m), ("b_zero", "a_sums", a, n)):
+            if rng.random() < 0.7:
+                more[name] = torch.randint(-128, 128, (1 if rng.random() < 0.4 else rows,), device="cuda", dtype=torch.int32)
+                more[other] = lib.row_sums(squeeze(matrix.view))
+                assert torch.equal(more[other].view(batches, -1).long(), matrix.view.long().sum(2)), (case, "row sums")
+        x = x - more.get("a_zero", torch.zeros(1, device="cuda")).double()[:, None]
+        y = y - more.get("b_zero", torch.zeros(1, device="cuda")).double()[:, None]
+    want = x @ y.transpose(1, 2)
+    vectors = {}
+    if out != torch.int32:
+        vectors["row"], vectors["column"] = (2.0 ** torch.randint(-8, -4, (r,), device="cuda").float() for r in (m, n))
+        vectors["bias"] = torch.randint(-4, 5, (n,), device="cuda").float()
+        want = want * vectors["row"].double()[:, None] * vectors["column"].double() + vectors["bias"].double()
+        more["row_amax"] = torch.zeros(batches, m, device="cuda")
+    largest = want.abs().amax(2) if n else None
+    if out == torch.int8:
+        more["output_scale"] = 2.0 ** torch.randint(0, 6, (1,), device="cuda").float()
+        more["output_zero"] = torch.randint(-128, 128, (1,), device="cuda", dtype=torch.int32)
+        want = (torch.round(want / more["output_scale"].double()) + more["output_zero"]).clamp(-128, 127)
+    problem = lib.problem(squeeze(a.view), squeeze(b.view), None, squeeze(d.view), **vectors, **more)
+    if tile >= 0 and lib.plan(problem, tile) is None:
+        return 0
+    lib.gemm(problem, tile)
+    wrong = d.view != want.to(out)
+    assert not bool(wrong.any()), (case, int(wrong.sum()), "wrong elements, first", wrong.nonzero()[0].tolist())
+    assert "row_amax" not in more or torch.equal(more["row_amax"].double(), largest), (case, "row_amax")
+    assert d.untouched(), (case, "wrote outside D")
+    return 1
+
+
+def check_reports(lib):
+    """Sizes at which other libraries' 32-bit numbers end (reports B21, B22, B23, B38): every element right."""
+    for batches, m, n, k in ((65537, 8, 64, 8), (8209, 512, 512, 16), (1, 46341, 46341, 16)):
+        a, b = (torch.randint(-2, 3, (batches, r, k), device="cuda").to(BF16) for r in (m, n))
+        d = torch.full((batches, m, n), float("nan"), device="cuda", dtype=BF16)
+        lib.gemm(lib.problem(a, b, None, d))
+        for first in range(0, batches, 4096):
+            part = slice(first, first + 4096)
+            want = torch.bmm(a[part], b[part].transpose(1, 2))  # sums of at most 64: exact
+            assert torch.equal(d[part], want), (batches, m, n, k, "batches from", first)
+        del a, b, d, want
+        torch.cuda.empty_cache()
 
 
 def check_large(lib, rng, m, n, k, a_type, out, tile, alpha, beta, fast=False):
@@ -210,6 +266,24 @@ def main():
                     if o["batches"] > 1:
                         o["one_b"] = rng.random() < 0.3
                     count += check(lib, rng, m, n, k, a_type, out, **o)
+    for m in sizes:  # where TMA cannot take the matrices
+        for n in sizes:
+            a_type, out = rng.choice(kinds)
+            o = {"columns": tuple(rng.choice([False, True]) for _ in range(3)), "loose": True, "batches": rng.choice([1, 1, 2])}
+            if out != torch.int32:
+                o.update(alpha=rng.choice([1, 0.5, -2, 0]), beta=rng.choice([0, 0, 1, -0.5]))
+            if out in (BF16, F16):
+                o.update(scaled=rng.random() < 0.5)
+                if a_type in (BF16, F16) and rng.random() < 0.3:
+                    o.update(gate=rng.choice(["interleaved", "concatenated"]), activation="silu", alpha=0.0625, columns=(*o["columns"][:2], False))
+            if a_type == E4M3:
+                o["b_type"] = rng.choice([E4M3, E5M2])
+            count += check(lib, rng, m, n, rng.choice([0] + sizes), a_type, out, **o)
+    for m in sizes:
+        for n in sizes:
+            a_type, out = rng.choice([(torch.int8, torch.int8)] * 3 + [(torch.int8, torch.int32), (torch.int8, BF16), (torch.int8, F16), (torch.int8, F32),
+                                      (BF16, torch.int8), (F16, F16), (E4M3, BF16)])
+            count += check_quantised(lib, rng, m, n, rng.choice([0] + sizes), a_type, out, rng.choice(tiles), rng.choice([1, 1, 2]))
     torch.cuda.synchronize()
     print(f"{count} exact cases right", flush=True)
     if "--large" in sys.argv:
@@ -222,6 +296,7 @@ def main():
                         large += check_large(lib, rng, *shape, a_type, out, tile, rng.uniform(-2, 2), rng.choice([0, rng.uniform(-2, 2)]), fast)
                 for out in (torch.int32, BF16):
                     large += check(lib, rng, *shape, torch.int8, out, tile, scaled=out == BF16)
+        check_reports(lib)
         check_graph(lib)
         torch.cuda.synchronize()
         print(f"{large} large cases in bounds and the same twice; graphs and two streams right")

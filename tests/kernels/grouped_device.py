@@ -68,6 +68,39 @@ def check(lib, rng, sizes, n, k, kind, tile, masked):
     assert bool(same.all()), (sizes, n, k, kind, tile, masked, (~same).nonzero()[0].tolist())
 
 
+def check_fused(lib, rng, sizes, n, k, in_type, out, pointers):
+    """Scales, bias and ReLU, with matrices in one tensor or at pointers of their own: powers of two, so exact."""
+    groups, bounds = len(sizes), [0]
+    for s in sizes:
+        bounds.append(bounds[-1] + s)
+    rows = max(1, bounds[-1])
+    number = lambda *shape: torch.randint(-3, 4, shape, device="cuda").float().to(in_type)  # noqa: E731
+    a, b = number(rows, (k + 15) // 16 * 16)[:, :k], number(groups, n, (k + 15) // 16 * 16)[..., :k]
+    whole = torch.full((rows + 200, (n + 7) // 8 * 8 + 8), poison(out), device="cuda", dtype=out)
+    d = whole[:rows, :n]
+    more = {"starts": torch.tensor(bounds, dtype=torch.int32, device="cuda")}
+    row, column, bias = torch.ones(rows, device="cuda"), torch.ones(groups, n, device="cuda"), torch.zeros(groups, n, device="cuda")
+    if out != torch.int32:
+        row, one = 2.0 ** torch.randint(-6, 1, (rows,), device="cuda").float(), rng.random() < 0.3
+        column = 2.0 ** torch.randint(-6, 1, (groups, 1 if one else n), device="cuda").float()
+        bias = torch.randint(-4, 5, (groups, n), device="cuda").float()
+        more.update(row_scale=row, column_scale=column.flatten() if one else column, bias=bias, activation="relu")
+        column = column.expand(groups, n)
+    if pointers:
+        apart = [b[g].clone() for g in range(groups)]
+        apart = [torch.nn.functional.pad(x, (0, b.stride(1) - k))[:, :k] for x in apart]  # rows as far apart as in b
+        more["b_pointers"] = torch.tensor([x.data_ptr() for x in apart], dtype=torch.int64, device="cuda")
+    lib.gemm_grouped(lib.grouped_problem(a, b, d, **more))
+    want = torch.full_like(whole, poison(out))
+    for g, (first, end) in enumerate(zip(bounds, bounds[1:])):
+        y = a[first:end].double() @ b[g].double().t()
+        if out != torch.int32:
+            y = (y * row[first:end, None].double() * column[g].double() + bias[g].double()).clamp(min=0)
+        want[first:end, :n] = y.to(out)
+    same = (whole == want) | (whole.isnan() & want.isnan())
+    assert bool(same.all()), (sizes, n, k, in_type, out, pointers, (~same).nonzero()[0].tolist())
+
+
 def check_graph(lib):
     """One captured launch, replayed with other sizes."""
     rows, n, k, groups = 3000, 512, 256, 16
@@ -102,6 +135,12 @@ def main():
                     sizes = [rng.choice([0, 0, 1, 7, 63, 64, 65, 127, 129, 200, 300]) for _ in range(groups)]
                     check(lib, rng, sizes, rng.choice([1, 8, 63, 200, 264, 512]), rng.choice([0, 1, 16, 40, 136, 400]), kind, tile, masked)
                     count += 1
+    for in_type, out in [*KINDS, (torch.int8, torch.bfloat16), (torch.float8_e4m3fn, torch.bfloat16)]:
+        for pointers in (False, True):
+            for _ in range(12):
+                sizes = [rng.choice([0, 1, 7, 63, 64, 65, 129, 300]) for _ in range(rng.choice([1, 2, 5, 16]))]
+                check_fused(lib, rng, sizes, rng.choice([1, 8, 63, 200, 264]), rng.choice([0, 1, 16, 40, 136, 400]), in_type, out, pointers)
+                count += 1
     check_graph(lib)
     torch.cuda.synchronize()
     print(f"{count} grouped products exact; a captured one finds other sizes")

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 #include "normalise.h"
@@ -33,30 +34,14 @@ Status check_matrix(char name, DType type, const Operand& o, int64_t rows, int64
   const Wide bytes = extent<Wide>(o, rows, width, batches) * element;
   if (o.column_major) std::swap(rows, width);
   if (o.data == nullptr) return invalid(fmt::format("gemm: {} is null", name));
-  if (const auto address = reinterpret_cast<uintptr_t>(o.data); address % 16 != 0)
-    return unsupported(fmt::format("gemm: {} starts {} bytes after a multiple of 16; TMA needs a multiple of 16", name,
-                                   address % 16));
-  const auto stride = [&](const std::string& what, int64_t s) -> Status {
-    if (s >= (int64_t{1} << 40) / element)
-      return unsupported(fmt::format("gemm: {} has a {} stride of {} elements; TMA needs less than 2^40 bytes", name,
-                                     what, s));
-    if (s * element % 16 != 0)
-      return unsupported(fmt::format("gemm: {} has a {} stride of {} elements = {} bytes; TMA needs a multiple of 16 "
-                                     "bytes",
-                                     name, what, s, s * element));
-    return {};
-  };
-  if (rows > 1) {  // else the stride is never used
-    if (o.stride < width)
-      return invalid(fmt::format("gemm: {} has a {} stride of {} elements, below its {}s of {} elements", name, row,
-                                 o.stride, row, width));
-    WF_CHECK(stride(row, o.stride));
-  }
-  if (batches > 1) {
-    if (o.batch_stride < 0)
-      return invalid(fmt::format("gemm: {} has a batch stride of {} elements", name, o.batch_stride));
-    WF_CHECK(stride("batch", o.batch_stride));
-  }
+  if (const auto address = reinterpret_cast<uintptr_t>(o.data); address % uintptr_t(element) != 0)
+    return invalid(fmt::format("gemm: {} starts {} bytes after a multiple of {}, its elements' size", name,
+                               address % uintptr_t(element), element));
+  if (rows > 1 && o.stride < width)  // else the stride is never used
+    return invalid(fmt::format("gemm: {} has a {} stride of {} elements, below its {}s of {} elements", name, row,
+                               o.stride, row, width));
+  if (batches > 1 && o.batch_stride < 0)
+    return invalid(fmt::format("gemm: {} has a batch stride of {} elements", name, o.batch_stride));
   // Each stride fits, but all together must lie in the address space.
   if (bytes > (Wide{1} << 62) || bytes > ~reinterpret_cast<uintptr_t>(o.data))
     return invalid(fmt::format("gemm: {} reaches {} bytes past its start, beyond the address space", name,
@@ -68,10 +53,38 @@ Status check_matrix(char name, DType type, const Operand& o, int64_t rows, int64
 std::string results(DType a, DType b) {
   if (is_fp8(a) && is_fp8(b)) return "BF16";
   if (a != b) return "";
-  if (is_16_bit(a)) return std::string(info(a).name) + " or F32";
+  if (is_16_bit(a)) return std::string(info(a).name) + ", F32 or I8";
   if (a == DType::kF32) return "F32";
-  if (a == DType::kI8) return "I32, BF16 or F16";
+  if (a == DType::kI8) return "I32, I8, BF16, F16 or F32";
   return "";
+}
+
+// Zero points, results of 8 bits and the rows' largest values.
+Status check_quantisation(const Problem& p) {
+  for (const auto& [zero, sums, name, other] : {std::tuple(p.a_zero, p.b_sums, "a_zero", "b_sums"),
+                                                std::tuple(p.b_zero, p.a_sums, "b_zero", "a_sums")}) {
+    if (zero == nullptr) continue;
+    if (p.type != DType::kI8 || b_type(p) != DType::kI8)
+      return unsupported(fmt::format("gemm: {} is given for operands of {} and {}; only I8 has zero points", name,
+                                     info(p.type).name, info(b_type(p)).name));
+    if (sums == nullptr && p.alpha != 0 && p.k > 0)
+      return invalid(fmt::format("gemm: {} is given and {} is null: a zero point of one operand is multiplied by the sums of "
+                                 "the other",
+                                 name, other));
+  }
+  const bool quantises = p.output_scale != nullptr || p.output_zero != nullptr;
+  if (quantises && p.output_type != DType::kI8)
+    return unsupported(fmt::format("gemm: output_scale and output_zero are for results of I8, not {}", info(p.output_type).name));
+  if (p.output_type == DType::kI8 && p.beta != 0)
+    return unsupported(fmt::format("gemm: beta = {}, but a result of type I8 takes no C, which would need a scale of its own", p.beta));
+  if (p.row_amax != nullptr) {
+    if (p.beta != 0) return unsupported(fmt::format("gemm: row_amax is of a result without C, and beta = {}", p.beta));
+    if (p.d_column_major) return unsupported("gemm: row_amax is of a D by rows, and D is column-major");
+    if (p.output_type == DType::kI32) return unsupported("gemm: a result of type I32 has no row_amax");
+  }
+  if (p.gate != Gate::none && (p.a_zero != nullptr || p.b_zero != nullptr || p.output_type == DType::kI8 || p.row_amax != nullptr))
+    return unsupported("gemm: a gated product takes neither zero points, results of I8 nor row_amax");
+  return {};
 }
 
 Status check_kind(const Problem& p) {
@@ -87,24 +100,19 @@ Status check_kind(const Problem& p) {
       (p.alpha != 1 || p.beta != 0 || p.row_scale != nullptr || p.column_scale != nullptr || p.bias != nullptr ||
        p.row_bias != nullptr || p.activation != Activation::none || p.gate != Gate::none))
     return unsupported("gemm: a result of type I32 takes neither alpha, beta, scales, bias nor activation");
-  if (p.gate != Gate::none) {
-    if (p.n % 8 != 0)
-      return unsupported(fmt::format("gemm: a gated product has N = {} columns; N must be a multiple of 8", p.n));
-    if (p.d_column_major) return unsupported("gemm: a gated product has no column-major D");
-  }
+  WF_CHECK(check_quantisation(p));
+  if (p.gate != Gate::none && p.d_column_major) return unsupported("gemm: a gated product has no column-major D");
   const Problem n = normalised(p);
-  if (tiles_of(kind_of(n)) != 0) return {};
-  if (!is_16_bit(p.type) && (p.a.column_major || p.b.column_major))
-    return unsupported(fmt::format("gemm: {} is column-major; WGMMA takes {} only where K is contiguous",
-                                   p.a.column_major ? "A" : "B", pair));
+  if (tiles_for(n) != 0) return {};
   Problem plain = n;
   plain.row_scale = plain.column_scale = plain.bias = plain.row_bias = nullptr;
   plain.activation = Activation::none;
   plain.gate = Gate::none;
+  plain.a_zero = plain.b_zero = plain.output_zero = nullptr;
+  plain.output_scale = plain.row_amax = nullptr;
   if (tiles_of(kind_of(plain)) != 0)
     return unsupported(fmt::format("gemm: {} with a result of type {} is compiled {}", pair, info(p.output_type).name,
-                                   p.gate != Gate::none ? "without gates" : "without scales, bias and activation" +
-                                       std::string(p.a.column_major || p.b.column_major ? ", where A or B is column-major" : "")));
+                                   p.gate != Gate::none ? "without gates" : "without scales, bias, activation and row_amax"));
   return unsupported(fmt::format("gemm: {} with a result of type {} is not supported; {} is", pair,
                                  info(p.output_type).name, possible));
 }
@@ -131,7 +139,7 @@ Status check_apart(const Problem& p, const Operand& d) {
   return {};
 }
 
-Status check_vector(const char* name, const float* data) {
+Status check_vector(const char* name, const void* data) {
   if (reinterpret_cast<uintptr_t>(data) % 4 != 0)
     return invalid(fmt::format("gemm: {} starts {} bytes after a multiple of 4", name,
                                reinterpret_cast<uintptr_t>(data) % 4));
@@ -151,19 +159,31 @@ Problem normalised(Problem p) {
   std::swap(p.row_scale, p.column_scale);
   std::swap(p.one_row_scale, p.one_column_scale);
   std::swap(p.bias, p.row_bias);
+  std::swap(p.a_zero, p.b_zero);
+  std::swap(p.one_a_zero, p.one_b_zero);
+  std::swap(p.a_sums, p.b_sums);
   p.d_column_major = p.c.column_major = false;
   return p;
 }
 
-Kind kind_of(const Problem& p) {
-  Kind k{p.type, b_type(p), p.output_type, p.a.column_major, p.b.column_major, Fusion::none};
-  if (p.gate != Gate::none) k.fusion = Fusion::gated;
-  else if (p.activation != Activation::none) k.fusion = Fusion::full;
-  else if (p.row_scale != nullptr || p.column_scale != nullptr || p.bias != nullptr || p.row_bias != nullptr)
-    k.fusion = Fusion::linear;
-  // The least fusion that is compiled and does what is asked for.
-  while (tiles_of(k) == 0 && k.fusion < Fusion::full) k.fusion = Fusion(int(k.fusion) + 1);
-  return k;
+uint32_t tiles_for(const Problem& p) {
+  const uint32_t tiles = tiles_of(kind_of(p));
+  return takes_copies(p) ? tiles & copied_tiles : tiles & ~copied_tiles;
+}
+
+Status check_row_sums(const RowSums& p) {
+  constexpr int64_t longest = 1 << 24;
+  for (const auto& [name, size] : {std::pair("rows", p.rows), std::pair("K", p.k), std::pair("batches", p.batches),
+                                   std::pair("the stride", p.stride), std::pair("the batch stride", p.batch_stride)})
+    if (size < 0) return invalid(fmt::format("row sums: {} = {} is negative", name, size));
+  if (p.k > longest)
+    return unsupported(fmt::format("row sums: K = {} is above {}: the sums might not fit 32 bits", p.k, longest));
+  if (p.rows > 0 && p.batches > (int64_t{1} << 40) / p.rows)
+    return unsupported(fmt::format("row sums: {} rows, {} times, are too many", p.rows, p.batches));
+  if (p.rows == 0 || p.batches == 0) return {};
+  if (p.matrix == nullptr && p.k > 0) return invalid("row sums: the matrix is null");
+  if (p.sums == nullptr) return invalid("row sums: sums is null");
+  return check_vector("sums", p.sums);
 }
 
 bool is_empty(const Problem& p) { return p.m == 0 || p.n == 0 || p.batches == 0; }
@@ -205,6 +225,13 @@ Status can_run(const Problem& p) {
   WF_CHECK(check_vector("column_scale", p.column_scale));
   WF_CHECK(check_vector("bias", p.bias));
   WF_CHECK(check_vector("row_bias", p.row_bias));
+  WF_CHECK(check_vector("a_zero", p.a_zero));
+  WF_CHECK(check_vector("b_zero", p.b_zero));
+  WF_CHECK(check_vector("a_sums", p.a_sums));
+  WF_CHECK(check_vector("b_sums", p.b_sums));
+  WF_CHECK(check_vector("output_scale", p.output_scale));
+  WF_CHECK(check_vector("output_zero", p.output_zero));
+  WF_CHECK(check_vector("row_amax", p.row_amax));
   const int64_t per_batch = ((p.m + 63) / 64) * ((rows_of_b(p) + 15) / 16);
   if (per_batch > (int64_t{1} << 30) / p.batches)
     return unsupported(fmt::format("gemm: M x N = {} x {}{} has too many tiles", p.m, p.n,

@@ -69,7 +69,8 @@ double cycles_of(const Problem& p, const Grid& g, int multiprocessors) {
                            double(rows_of_b(p)) * (p.b.batch_stride != 0 ? double(p.batches) : 1)) *
                           double(p.k) * element;
   const double from_memory = matrices / (double(g.tiles() * Tile::cluster * g.steps)) * double(g.blocks) / memory_bytes;
-  const double step = std::max({products, from_l2, from_memory});
+  // Threads that copy keep fewer bytes on their way than TMA.
+  const double step = std::max({products, Tile::copied ? 2 * from_l2 : from_l2, from_memory});
   const double out = double(Tile::tile_m) * Tile::tile_n * double(info(p.output_type).block_bytes) / 48;
   if (!Tile::split) return ends + out + double(over(g.tiles() * Tile::cluster, g.blocks) * g.steps) * step;
   const double share = double(over(g.tiles() * g.steps, g.blocks));
@@ -109,12 +110,12 @@ Result<Plan> choose(const Problem& p, int multiprocessors, std::optional<TileId>
     return fail(ErrorCode::kInvalidArgument,
                 fmt::format("gemm: {} multiprocessors, at least 2 are needed", multiprocessors));
   if (is_empty(p)) return Plan{};
-  const Kind kind = kind_of(p);
+  const uint32_t tiles = tiles_for(p);
   std::optional<Plan> best;
   for (const TileId id : all_tiles) {
-    if ((tiles_of(kind) >> int(id) & 1) == 0 || !fits(id, p) || (tile && *tile != id)) continue;
+    if ((tiles >> int(id) & 1) == 0 || !fits(id, p) || (tile && *tile != id)) continue;
     const bool promoted = with_tile(id, [](auto t) { return t.promoted; });
-    if (is_fp8(p.type) && promoted == p.fast_accumulation) continue;
+    if (is_fp8(p.type) && promoted == p.fast_accumulation && (tiles & copied_tiles) == 0) continue;
     const Plan candidate = plan_with(id, p, multiprocessors);
     if (candidate.workspace_bytes > workspace_limit && !tile) continue;
     if (!best || candidate.microseconds < best->microseconds) best = candidate;

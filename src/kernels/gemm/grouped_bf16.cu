@@ -5,5 +5,9 @@
 #include "grouped_instances.h"
 
 namespace warpfold::kernels::gemm {
-GroupedInstances grouped_bf16_instances() { return grouped_instances<hopper::bf16, hopper::bf16>(); }
+GroupedInstances grouped_bf16_instances() {
+  using hopper::bf16;
+  return grouped_instances<bf16, bf16, Fusion::none, Tile128x128, Tile128x192, Tile64x64>() +
+         grouped_instances<bf16, bf16, Fusion::full, Tile128x128, Tile64x64, TileCopied>();
+}
 }  // namespace warpfold::kernels::gemm

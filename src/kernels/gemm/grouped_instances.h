@@ -1,31 +1,41 @@
-// The compiled grouped configurations: three tiles for each type.
+// The compiled grouped configurations: three tiles for each type, two with scales, bias and activation, one whose threads copy.
 #pragma once
 
-#include <array>
+#include <vector>
 
 #include "warpfold/kernels/gemm/launch_grouped.h"
 
 namespace warpfold::kernels::gemm {
 
-inline constexpr TileId grouped_tiles[] = {TileId::m128_n128, TileId::m128_n192, TileId::m64_n64};
-
 struct GroupedInstance {
-  DType type;
+  DType type, output;
+  bool fused;  // serves products without, too
   TileId tile;
   Status (*launch)(const GroupedProblem&, int blocks, void* stream);
 };
-using GroupedInstances = std::array<GroupedInstance, std::size(grouped_tiles)>;
+using GroupedInstances = std::vector<GroupedInstance>;
 
-template <class In, class Out>
+template <class In, class Out, Fusion kFusion, class... Tiles>
 GroupedInstances grouped_instances() {
   const auto of = []<class Tile>(Tile) {
-    return GroupedInstance{dtype_of<In>(), Tile::id, &launch_grouped<Config<In, In, Out, Grouped<Tile>>>};
+    using Kernel = Config<In, In, Out, Grouped<Tile>, kFusion>;
+    GroupedInstance i{dtype_of<In>(), dtype_of<Out>(), kFusion != Fusion::none, Tile::id, nullptr};
+    if constexpr (Tile::copied)
+      i.launch = &launch_grouped_copied<Kernel>;
+    else
+      i.launch = &launch_grouped<Kernel>;
+    return i;
   };
-  return {of(Tile128x128{}), of(Tile128x192{}), of(Tile64x64{})};
+  return {of(Tiles{})...};
+}
+inline GroupedInstances operator+(GroupedInstances a, const GroupedInstances& b) {
+  a.insert(a.end(), b.begin(), b.end());
+  return a;
 }
 
 GroupedInstances grouped_bf16_instances();
 GroupedInstances grouped_f16_instances();
 GroupedInstances grouped_int8_instances();
+GroupedInstances grouped_fp8_instances();
 
 }  // namespace warpfold::kernels::gemm

@@ -9,10 +9,14 @@ Status run(const GroupedProblem& p, void* stream, std::optional<TileId> tile) {
   WF_CHECK(can_run(p));
   if (is_empty(p)) return {};
   WF_TRY(const int count, multiprocessors("grouped gemm"));
-  const TileId chosen = tile.value_or(grouped_tile(p));
-  for (const auto make : {grouped_bf16_instances, grouped_f16_instances, grouped_int8_instances})
-    for (const GroupedInstance& i : make())
-      if (i.type == p.type && i.tile == chosen) return i.launch(p, count, stream);
+  const TileId own = grouped_tile(p), chosen = tile.value_or(own);
+  if ((copied_tiles >> int(own) & 1) != 0 && chosen != own)
+    return fail(ErrorCode::kUnsupported, "grouped gemm: TMA cannot take these matrices, so only a copied tile can");
+  static const GroupedInstances all =
+      grouped_bf16_instances() + grouped_f16_instances() + grouped_int8_instances() + grouped_fp8_instances();
+  for (const GroupedInstance& i : all)
+    if (i.type == p.type && i.output == p.output_type && i.tile == chosen && (i.fused || !is_fused(p)))
+      return i.launch(p, count, stream);
   return fail(ErrorCode::kUnsupported,
               std::string("grouped gemm: tile ") + with_tile(chosen, [](auto t) { return t.name; }) + " is not compiled");
 }

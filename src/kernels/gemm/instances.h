@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "warpfold/kernels/gemm/launch.h"
+#include "warpfold/kernels/gemm/launch_copied.h"
 
 #ifndef WF_HALF
 #define WF_HALF 2  // both
@@ -28,7 +28,7 @@ std::vector<Instance> instances() {
   std::vector<Instance> all;
   for (const TileId id : all_tiles)
     with_tile(id, [&]<class Tile>(Tile) {
-      if constexpr ((tiles >> int(Tile::id) & 1) != 0) {
+      if constexpr ((tiles >> int(Tile::id) & 1) != 0 && !Tile::copied) {
         if constexpr (Tile::swapped)
           all.push_back({kind, Tile::id, &launch<Config<B, A, Output, Tile, kFusion, kMajorB, kMajorA>>});
         else
@@ -36,6 +36,14 @@ std::vector<Instance> instances() {
       }
     });
   return all;
+}
+
+// The kernel of one kind whose threads copy.
+template <class Tile, class A, class B, class Output, Fusion kFusion>
+Instance copied_instance() {
+  constexpr Kind kind{dtype_of<A>(), dtype_of<B>(), dtype_of<Output>(), false, false, kFusion};
+  static_assert((tiles_of(kind) & copied_tiles) == 1u << int(Tile::id));
+  return {kind, Tile::id, &launch_copied<Config<A, B, Output, Tile, kFusion>>};
 }
 
 template <int kHalf>
@@ -92,5 +100,14 @@ std::vector<Instance> f16_fused_instances();
 std::vector<Instance> f16_major_instances();
 std::vector<Instance> int8_bf16_fused_instances();
 std::vector<Instance> int8_f16_fused_instances();
+std::vector<Instance> int8_quantised_instances();
+std::vector<Instance> int8_16_bit_quantised_instances();
+std::vector<Instance> bf16_quantised_instances();
+std::vector<Instance> f16_quantised_instances();
+std::vector<Instance> copied_bf16_instances();
+std::vector<Instance> copied_f16_instances();
+std::vector<Instance> copied_tf32_instances();
+std::vector<Instance> copied_fp8_instances();
+std::vector<Instance> copied_int8_instances();
 
 }  // namespace warpfold::kernels::gemm

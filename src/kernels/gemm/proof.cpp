@@ -10,14 +10,14 @@ namespace {
 using hopper::bf16;
 using hopper::Major;
 
-// A proof knows of an operand only its size, of a result its size and whether it is the exact sums, and of a fusion
+// A proof knows of an operand only its size (and whether it may have zero points), of a result its size and whether it is the exact sums, and of a fusion
 // whether there are factors and pairs of columns. Configurations that agree in this share a proof.
-template <class T>
-using Like = std::conditional_t<sizeof(T) == 1, int8_t, std::conditional_t<sizeof(T) == 2, bf16, T>>;
+template <class T, Fusion kFusion>
+using Like = std::conditional_t<sizeof(T) == 1 && kFusion != Fusion::quantised, int8_t, std::conditional_t<sizeof(T) == 2, bf16, T>>;
 constexpr Fusion like(Fusion f) { return f == Fusion::linear ? Fusion::full : f; }
 
 template <class A, class B, class Output, class Tile, Fusion kFusion, Major kMajorA, Major kMajorB>
-constexpr Chain of = chain<Config<Like<A>, Like<B>, Like<Output>, Tile, like(kFusion), kMajorA, kMajorB>>();
+constexpr Chain of = chain<Config<Like<A, kFusion>, Like<B, kFusion>, Like<Output, kFusion>, Tile, like(kFusion), kMajorA, kMajorB>>();
 
 // Proves all tiles of one kind of product, and gives their number.
 template <class A, class B, class Output, Fusion kFusion = Fusion::none, Major kMajorA = Major::k,
@@ -38,7 +38,7 @@ constexpr int prove() {
 }
 template <class T>
 constexpr int prove_16_bit() {
-  return prove<T, T, T>() + prove<T, T, float>() + prove<T, T, T, Fusion::full>() + prove<T, T, T, Fusion::gated>() +
+  return prove<T, T, T, Fusion::quantised>() + prove<T, T, int8_t, Fusion::quantised>() + prove<T, T, T>() + prove<T, T, float>() + prove<T, T, T, Fusion::full>() + prove<T, T, T, Fusion::gated>() +
          prove<T, T, T, Fusion::none, Major::k, Major::mn>() + prove<T, T, T, Fusion::none, Major::mn, Major::k>() +
          prove<T, T, T, Fusion::none, Major::mn, Major::mn>();
 }
@@ -48,18 +48,23 @@ constexpr int prove_fp8() {
 }
 template <class Output>
 constexpr int prove_int8() {
-  return prove<int8_t, int8_t, Output, Fusion::linear>() + prove<int8_t, int8_t, Output, Fusion::full>();
+  return prove<int8_t, int8_t, Output, Fusion::linear>() + prove<int8_t, int8_t, Output, Fusion::full>() +
+         prove<int8_t, int8_t, Output, Fusion::quantised>();
 }
 // Grouped products: their tiles are those of plain ones, and their epilogue differs in what TMA stores.
-template <class T, class Output, class... Tiles>
+template <class T, class Output, Fusion kFusion, class... Tiles>
 constexpr bool grouped_hold() {
-  return (Proof<of<T, T, Output, Grouped<Tiles>, Fusion::none, Major::k, Major::k>>::holds && ...);
+  return (Proof<of<T, T, Output, Grouped<Tiles>, kFusion, Major::k, Major::k>>::holds && ...);
 }
-static_assert(grouped_hold<bf16, bf16, Tile128x128, Tile128x192, Tile64x64>() &&
-              grouped_hold<int8_t, int32_t, Tile128x128, Tile128x192, Tile64x64>());
+static_assert(grouped_hold<bf16, bf16, Fusion::none, Tile128x128, Tile128x192, Tile64x64>() &&
+              grouped_hold<bf16, bf16, Fusion::full, Tile128x128, Tile64x64, TileCopied>() &&
+              grouped_hold<int8_t, int32_t, Fusion::none, Tile128x128, Tile128x192, Tile64x64, TileCopied>() &&
+              grouped_hold<int8_t, bf16, Fusion::full, Tile128x128, Tile64x64, TileCopied, TilePromoted128, TileCopiedPromoted>());
 
 constexpr int proved = prove_16_bit<bf16>() + prove_16_bit<hopper::f16>() +
                        prove<hopper::tf32, hopper::tf32, float>() + prove<int8_t, int8_t, int32_t>() +
+                       prove<int8_t, int8_t, int8_t, Fusion::quantised>() + prove<int8_t, int8_t, int32_t, Fusion::quantised>() +
+                       prove<int8_t, int8_t, float, Fusion::quantised>() + prove<hopper::e4m3, hopper::e4m3, bf16, Fusion::quantised>() +
                        prove_int8<bf16>() + prove_int8<hopper::f16>() + prove_fp8<hopper::e4m3, hopper::e4m3>() +
                        prove_fp8<hopper::e4m3, hopper::e5m2>() + prove_fp8<hopper::e5m2, hopper::e4m3>() +
                        prove_fp8<hopper::e5m2, hopper::e5m2>();
@@ -71,7 +76,7 @@ constexpr int configurations() {
   for (const DType a : types)
     for (const DType b : types)
       for (const DType output : types)
-        for (const Fusion fusion : {Fusion::none, Fusion::linear, Fusion::full, Fusion::gated})
+        for (const Fusion fusion : {Fusion::none, Fusion::linear, Fusion::full, Fusion::quantised, Fusion::gated})
           for (int majors = 0; majors < 4; ++majors)
             count += std::popcount(tiles_of({a, b, output, majors % 2 == 1, majors / 2 == 1, fusion}));
   return count;

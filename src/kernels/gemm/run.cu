@@ -14,7 +14,10 @@ const std::vector<Instance>& all_instances() {
           tf32_instances<1>, fp8_instances<0>, fp8_instances<1>, fp8_mixed_instances<0>, fp8_mixed_instances<1>,
           int8_int32_instances<0>, int8_int32_instances<1>, int8_bf16_instances<0>, int8_bf16_instances<1>,
           int8_f16_instances<0>, int8_f16_instances<1>, bf16_fused_instances, bf16_major_instances,
-          f16_fused_instances, f16_major_instances, int8_bf16_fused_instances, int8_f16_fused_instances})
+          f16_fused_instances, f16_major_instances, int8_bf16_fused_instances, int8_f16_fused_instances,
+          int8_quantised_instances, int8_16_bit_quantised_instances, bf16_quantised_instances,
+          f16_quantised_instances, copied_bf16_instances, copied_f16_instances, copied_tf32_instances,
+          copied_fp8_instances, copied_int8_instances})
       for (const Instance& i : make()) list.push_back(i);
     return list;
   }();

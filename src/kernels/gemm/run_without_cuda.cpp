@@ -16,6 +16,12 @@ Status run(const Problem& problem, void*, std::optional<TileId>) {
   return fail(ErrorCode::kUnsupported, "gemm: this build has no CUDA");
 }
 
+Status row_sums(const RowSums& problem, void*) {
+  WF_CHECK(check_row_sums(problem));
+  if (problem.rows == 0 || problem.batches == 0) return {};
+  return fail(ErrorCode::kUnsupported, "row sums: this build has no CUDA");
+}
+
 Status run(const GroupedProblem& problem, void*, std::optional<TileId>) {
   WF_CHECK(can_run(problem));
   if (is_empty(problem)) return {};

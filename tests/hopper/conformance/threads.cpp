@@ -265,6 +265,14 @@ global_kernel(uint32_t* out, int* counter, float* sum) {  // out (4 blocks, 128)
   hp::store_global(out + 512 + t, total);
 }
 
+// The largest of the numbers that all threads give, and of what was there before.
+WF_KERNEL(128)
+maximum_kernel(int* out) {  // out (2)
+  const int t = hp::thread_id();
+  hp::atomic_max(out, hp::block_id() * 128 + t);
+  hp::atomic_max(out + 1, -5 - t);
+}
+
 template <class Kernel>
 Case simple(const char* name, Kernel kernel, size_t words, hp::Launch launch) {
   return {name, [=] {
@@ -294,6 +302,11 @@ std::vector<Case> thread_cases() {
                         {.blocks = 1, .threads = 256, .shared_bytes = 8192}));
   list.push_back(simple("cluster of 4", cluster_kernel, 8 * 128,
                         {.blocks = 4, .threads = 128, .shared_bytes = 8192, .cluster = 4}));
+  list.push_back({"largest number of all blocks", [] {
+                    Buffer<int> out(2, [](size_t i) { return i == 0 ? 3 : -1000; });
+                    require(hp::launch({.blocks = 4, .threads = 128}, maximum_kernel, out.data()));
+                    return out.words();
+                  }});
   list.push_back({"global memory between blocks", [] {
                     Buffer<uint32_t> out(640);
                     Buffer<int> counter(4, [](size_t) { return 0; });

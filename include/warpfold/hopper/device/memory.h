@@ -99,6 +99,7 @@ WF_ATOM void store_global(T* p, const T& value) {
 // Relaxed; returns the value before.
 WF_ATOM int atomic_add(int* p, int value) { return atomicAdd(p, value); }
 WF_ATOM float atomic_add(float* p, float value) { return atomicAdd(p, value); }
+WF_ATOM int atomic_max(int* p, int value) { return atomicMax(p, value); }
 WF_ATOM int atomic_add_release(int* p, int value) {
   int before;
   asm volatile("atom.add.release.gpu.s32 %0, [%1], %2;" : "=r"(before) : "l"(p), "r"(value) : "memory");

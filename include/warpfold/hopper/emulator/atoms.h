@@ -174,6 +174,10 @@ inline float atomic_add(float* p, float value) {
   emulator::global_atomic(p);
   return std::exchange(*p, *p + value);
 }
+inline int atomic_max(int* p, int value) {
+  emulator::global_atomic(p);
+  return std::exchange(*p, *p < value ? value : *p);
+}
 inline int atomic_add_release(int* p, int value) {
   emulator::global_release(p);
   return std::exchange(*p, *p + value);

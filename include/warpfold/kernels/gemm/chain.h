@@ -49,15 +49,15 @@ constexpr layout::Text check_elements() {
 }
 
 // Wavefronts of the worst access of a box over all warps: stmatrix of 16-bit results, 8-byte stores of 32-bit
-// ones, or 4-byte ones in a swapped tile.
+// ones, or 4-byte ones in a swapped tile; 2-byte stores of 8-bit ones, or single bytes there, as the words they lie in.
 template <class Config>
 constexpr AccessReport box_access() {
   using Box = typename Config::Box;
-  constexpr bool words = sizeof(typename Config::Output) == 4;
+  constexpr bool words = sizeof(typename Config::Output) == 4, bytes = sizeof(typename Config::Output) == 1;
   const layout::Swizzle swizzle = hw::swizzle_of(Box::swizzle);
-  AccessReport report{words ? "stores of D" : "stmatrix of D, ldmatrix of C",
-                      !words             ? hw::SharedAccess::matrix_x4
-                      : Config::swapped ? hw::SharedAccess::b32
+  AccessReport report{words || bytes ? "stores of D" : "stmatrix of D, ldmatrix of C",
+                      !words && !bytes           ? hw::SharedAccess::matrix_x4
+                      : Config::swapped || bytes ? hw::SharedAccess::b32
                                          : hw::SharedAccess::b64};
   const auto count = [&](auto offset_of_lane) {
     add_access(report, [&](int lane) { return swizzle(int64_t{offset_of_lane(lane)}); });
@@ -68,7 +68,9 @@ constexpr AccessReport box_access() {
       const auto element = [&](int lane, int at, int i) {
         return Box::offset(Config::element_row(warp, lane, at, i), Config::element_column(warp, lane, at, i));
       };
-      if (!words)
+      for (int i = 0; bytes && i < 8; i += Config::swapped ? 1 : 2)
+        count([&](int lane) { return element(lane, x, i) & ~3u; });
+      if (!words && !bytes)
         count([&](int lane) {
           const int row = Config::patch_row(warp * 32 + lane), column = Config::patch_column(warp * 32 + lane);
           return Config::swapped ? Box::offset(x + row, column) : Box::offset(row, x + column);
@@ -128,7 +130,7 @@ constexpr Chain chain() {
     c.accesses.add(stores);
     c.accesses.add(loads);
   }
-  c.barriers.add({"full", Config::stages, 1, Config::full_bytes});
+  c.barriers.add({"full", Config::stages, Config::full_arrivals, Config::copied ? 0 : Config::full_bytes});
   c.barriers.add({"empty", Config::stages, Config::empty_arrivals, 0});
   c.barriers.add({"C arrived", Config::math_warpgroups * Config::buffers, 1, Config::Box::bytes});
   c.steps.add({"A from global to shared memory", int64_t{Config::tile_m} * Config::tile_k});

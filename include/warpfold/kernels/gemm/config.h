@@ -34,10 +34,15 @@ constexpr DType dtype_of() {
     return DType::kF32;  // float, and tf32 as an operand
 }
 
-// Scale and offset of a column.
+// Scale and offset of a row or column.
 struct Factor {
   float scale, bias;
 };
+// Zero point of a row or column and the sum over K of its elements; of a column less K times its zero point.
+struct ZeroPoint {
+  int32_t zero, sum;
+};
+static_assert(sizeof(ZeroPoint) == sizeof(Factor), "zero points lie in shared memory as the factors do");
 
 template <class TypeA, class TypeB, class OutputType, class TileType, Fusion kFusion = Fusion::none,
           hopper::Major kMajorA = hopper::Major::k, hopper::Major kMajorB = hopper::Major::k>
@@ -47,7 +52,6 @@ struct Config : TileType {
   using Output = OutputType;  // of C and D
   using TileType::cluster;
   using TileType::schedule;
-  using TileType::stages;
   using TileType::swapped;
   using TileType::tile_m;
   using TileType::tile_n;
@@ -67,18 +71,24 @@ struct Config : TileType {
   using BTile = hopper::TileShape<ElementB, tile_n, tile_k, major_b>;  // (tile_n, tile_k)
   static constexpr bool integers = hopper::is_integer_operand<ElementA>;
   static constexpr bool exact = integers && std::is_same_v<Output, int32_t>;  // D is the int32 sums
+  static constexpr bool takes_c = !exact && sizeof(Output) > 1;
   static constexpr bool factors = fusion != Fusion::none;                     // of rows and columns
+  static constexpr bool quantised = fusion == Fusion::quantised;
+  static constexpr bool zero_points = quantised && integers;
+  // Zero points take the place of a stage of a large tile.
+  static constexpr int stages = TileType::stages - (zero_points && tile_m * tile_n == 128 * 128 ? 1 : 0);
   static constexpr bool gated = fusion == Fusion::gated;
   static constexpr int columns_per_output = gated ? 2 : 1;
 
   // A box of D or C: 64 rows of the widest span that divides the tile; swapped, tile_n of its rows by the 64 columns
   // that a block of rows of the product becomes.
   static constexpr int output_bytes = tile_n / columns_per_output * int(sizeof(Output));  // of a row of the tile
-  static constexpr hopper::SwizzleMode box_swizzle = swapped || output_bytes % 128 == 0 ? hopper::SwizzleMode::b128
-                                                     : output_bytes % 64 == 0           ? hopper::SwizzleMode::b64
-                                                                                        : hopper::SwizzleMode::b32;
+  static constexpr int box_row_bytes = swapped ? 64 * int(sizeof(Output)) : output_bytes;
+  static constexpr hopper::SwizzleMode box_swizzle = box_row_bytes % 128 == 0  ? hopper::SwizzleMode::b128
+                                                     : box_row_bytes % 64 == 0 ? hopper::SwizzleMode::b64
+                                                                               : hopper::SwizzleMode::b32;
   static constexpr int span = int(layout::hardware::span_bytes(box_swizzle)) / int(sizeof(Output));  // elements
-  using Box = std::conditional_t<swapped, hopper::TileShape<Output, tile_n, 64>,
+  using Box = std::conditional_t<swapped, hopper::TileShape<Output, tile_n, 64, hopper::Major::k, box_swizzle>,
                                  hopper::TileShape<Output, 64, span, hopper::Major::k, box_swizzle>>;
   static constexpr int boxes_across = swapped ? 1 : tile_n / columns_per_output / span;
   static constexpr int boxes = row_blocks * boxes_across;  // of one warpgroup and tile
@@ -109,8 +119,9 @@ struct Config : TileType {
   // half-warp would meet in the same banks. Does the lane store the left patch in this turn?
   static constexpr bool left_patch(int lane, int turn) { return (turn == 0) != (lane / 4 % 2 != 0); }
 
-  // Arrivals that end a phase: `full` the producer and the bytes; `empty` one of each reading warp.
+  // Arrivals that end a phase: `full` the producer and the bytes, or all threads that copy; `empty` one of each reading warp.
   static constexpr int full_bytes = ATile::bytes + BTile::bytes;
+  static constexpr int full_arrivals = TileType::copied ? 128 : 1;
   static constexpr int empty_arrivals = 4 * owners * cluster;
 
   // Registers of a thread; the sum over the warpgroups fits the 64 Ki of a multiprocessor.
@@ -118,13 +129,13 @@ struct Config : TileType {
   static constexpr bool moves_registers = TileType::resident == 1;
   static constexpr int producer_threads = moves_registers ? 128 : 32;
   static constexpr int threads = 128 * math_warpgroups + producer_threads;
-  static constexpr int math_registers = moves_registers ? 240 : 65536 / (TileType::resident * threads) / 8 * 8;
-  static constexpr int producer_registers = moves_registers ? 24 : math_registers;
+  static constexpr int math_registers = moves_registers ? (TileType::copied ? 224 : 240) : 65536 / (TileType::resident * threads) / 8 * 8;
+  static constexpr int producer_registers = moves_registers ? (TileType::copied ? 56 : 24) : math_registers;
   static constexpr int accumulators = row_blocks * Product::accumulators;
   static constexpr int sums = accumulators * (TileType::promoted ? 1 + TileType::product_sets : 1);
 
   struct Offsets {
-    uint32_t a, b, box, factors, full, empty, c_full, end;
+    uint32_t a, b, box, factors, zeros, full, empty, c_full, end;
   };
   static constexpr SharedPlan plan(Offsets& at) {
     SharedPlan p;
@@ -132,6 +143,7 @@ struct Config : TileType {
     at.b = p.add("B", stages, BTile::bytes, BTile::alignment);
     at.box = p.add("boxes of D", math_warpgroups * buffers, Box::bytes, Box::alignment);
     if (factors) at.factors = p.add("column factors", math_warpgroups, tile_n * int(sizeof(Factor)), 16);
+    if (zero_points) at.zeros = p.add("column zero points", math_warpgroups, tile_n * int(sizeof(ZeroPoint)), 16);
     at.full = p.add("full", stages, 8, 8);
     at.empty = p.add("empty", stages, 8, 8);
     at.c_full = p.add("C arrived", math_warpgroups * buffers, 8, 8);
@@ -151,7 +163,7 @@ struct Config : TileType {
 
   static_assert(sizeof(ElementA) == sizeof(ElementB));
   static_assert(tile_m % (64 * owners) == 0, "a warpgroup multiplies blocks of 64 rows");
-  static_assert(swapped || sizeof(Output) == 2 || span == 32, "32-bit results are written 32 columns at a time");
+  static_assert(swapped || sizeof(Output) < 4 || span == 32, "32-bit results are written 32 columns at a time");
   static_assert(boxes % buffers == 0, "the next tile starts with the buffer that has been idle longest");
   static_assert(b_share % 8 == 0 && b_share * cluster == tile_n,
                 "each block of a cluster fetches an equal share of B");

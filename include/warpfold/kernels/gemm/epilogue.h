@@ -4,6 +4,8 @@
 //   Fusion::linear   y (i,j) = row (i) * column (j) * sum (i,j) + row bias (i) + column bias (j)
 //                    D (i,j) = y (i,j) + beta * C (i,j)
 //   Fusion::full     D (i,j) = f (y (i,j)) + beta * C (i,j)
+//   Fusion::quantised  D (i,j) = f (y (i,j)) + beta * C (i,j), or 8 bits of it, the sums being those of integers less
+//                    their zero points; the rows' largest |D|
 //   Fusion::gated    D (i,j) = f (y of gate j) * (y of up j) + beta * C (i,j)
 //
 // Columns of a gated product alternate by eights: 8 of the gate, the same 8 of up, so that a thread holds both.
@@ -16,34 +18,11 @@
 #include "warpfold/kernels/gemm/activation.h"
 #include "warpfold/kernels/gemm/config.h"
 #include "warpfold/kernels/gemm/partial.h"
+#include "warpfold/kernels/gemm/scaling.h"
 #include "warpfold/kernels/pack.h"
 #include "warpfold/kernels/pipeline.h"
 
 namespace warpfold::kernels::gemm {
-
-// A vector of floats, one for each row or column of the product; null: a constant. step 0: one for all.
-struct Vector {
-  const float* data;
-  int step;
-};
-
-// beta = 0: C is never read. Rows and columns are the product's: those of D, or exchanged in a swapped tile.
-struct Scaling {
-  float alpha, beta;
-  Vector row_scale, column_scale, row_bias, column_bias;
-  Activation activation;
-  // Gated: column j of up lies `up` columns behind that of the gate, and gates `gate_step` columns apart.
-  int gate_step, up;
-};
-
-// D (batches, m, n) in global memory, rows `stride` elements apart. Its tensor map covers columns [0, tail).
-template <class Element>
-struct Output {
-  Element* d;
-  int64_t stride, batch_stride;
-  int m, n;
-  constexpr int tail() const { return n / (16 / int(sizeof(Element))) * (16 / int(sizeof(Element))); }
-};
 
 inline namespace WF_TARGET {
 
@@ -52,32 +31,27 @@ WF_ATOM float unpack(uint32_t pair, int half) {
   return hopper::to_float(Element{uint16_t(pair >> 16 * half)});
 }
 
-template <class T>
-struct alignas(2 * sizeof(T)) Pair {
-  T x, y;
-};
-
-WF_ATOM float element_or(const Vector& v, int i, int size, float otherwise) {
-  return v.data != nullptr && i < size ? hopper::load_global(v.data + int64_t{i} * v.step) : otherwise;
-}
-
 template <class Config>
 struct Epilogue {
   using Element = typename Config::Output;
   using Sum = typename Config::Product::Accumulator;
   using Value = std::conditional_t<Config::exact, int32_t, float>;
   using Box = hopper::Tile<typename Config::Box>;
-  static constexpr bool words = sizeof(Element) == 4;
-  const hopper::TensorMap& map_c;  // of C (batches, M, N)
-  const hopper::TensorMap& map_d;  // of D (batches, M, N)
+  static constexpr bool words = sizeof(Element) == 4, bytes = sizeof(Element) == 1;
+  using Map = std::conditional_t<Config::copied, Source, hopper::TensorMap>;
+  const Map& map_c;  // of C (batches, M, N)
+  const Map& map_d;  // of D (batches, M, N); copied: not used
   Output<Element> output;
-  const Scaling& scaling;
+  const ScalingOf<Config>& scaling;
   Shape shape;
   int c_batch_step;  // 0: all batches have the same C
   uint32_t shared;  // of the block
   int warpgroup;
+  int group = 0;  // grouped: whose scales and bias the columns have
   uint32_t c_parity = 0;  // of both buffers: they are filled equally often a tile
-  Factor row = {1, 0};    // of row lane / 16 * 64 + 16 * warp + lane % 16 of the warpgroup's rows
+  // Of row lane / 16 * 64 + 16 * warp + lane % 16 of the warpgroup's rows.
+  Factor row = {1, 0};
+  ZeroPoint row_zero = {0, 0};
 
   WF_ATOM Box buffer(int i) const {
     constexpr uint32_t first = Config::offsets().box;
@@ -89,6 +63,10 @@ struct Epilogue {
   }
   WF_ATOM uint32_t column_factor(int column) const {  // address
     constexpr uint32_t first = Config::offsets().factors;
+    return shared + first + uint32_t(Config::factor_offset(warpgroup * Config::tile_n + column));
+  }
+  WF_ATOM uint32_t column_zero(int column) const {  // address
+    constexpr uint32_t first = Config::offsets().zeros;
     return shared + first + uint32_t(Config::factor_offset(warpgroup * Config::tile_n + column));
   }
   WF_ATOM bool leader() const { return hopper::thread_id() % 128 == 0; }
@@ -115,33 +93,44 @@ struct Epilogue {
     buffer(i).load(map_c, c_full(i), at.row + box_row(box), at.column + box_column(box),
                    at.batch * c_batch_step);
   }
+  // Vectors (groups, N), or (groups) where there is one for all columns.
+  WF_ATOM Vector of_group(Vector v) const {
+    if (Config::grouped && v.data != nullptr) v.data += int64_t{group} * (v.step == 0 ? 1 : shape.n);
+    return v;
+  }
   // Before the products of a tile at (first_row, first_column), so that C and the factors travel meanwhile.
   WF_ATOM void begin(int first_row, int first_column, int batch) {
     if constexpr (Config::factors) {
       const int t = hopper::thread_id() % 128;
       const int r = first_row + t % 32 / 16 * 64 + warp() * 16 + t % 16;
       row = {scaling.alpha * element_or(scaling.row_scale, r, shape.m, 1), element_or(scaling.row_bias, r, shape.m, 0)};
+      if constexpr (Config::zero_points) row_zero = zero_point(scaling.integers.rows, r, shape.m, batch, 0);
       WF_UNROLL
       for (int c = t; c < Config::tile_n; c += 128) {
         int j = first_column + c;
+        if constexpr (Config::zero_points)
+          hopper::store_shared(column_zero(c), zero_point(scaling.integers.columns, j, shape.n, batch, shape.k));
         if (Config::gated) j = (j / 16 * 8 + j % 8) * scaling.gate_step + (j % 16 < 8 ? 0 : scaling.up);
-        hopper::store_shared(column_factor(c), Factor{element_or(scaling.column_scale, j, shape.n, 1),
-                                                      element_or(scaling.column_bias, j, shape.n, 0)});
+        hopper::store_shared(column_factor(c), Factor{element_or(of_group(scaling.column_scale), j, shape.n, 1),
+                                                      element_or(of_group(scaling.column_bias), j, shape.n, 0)});
       }
     }
-    if (Config::exact || scaling.beta == 0 || !leader()) return;
-    hopper::bulk_wait_read<0>();
-    WF_UNROLL
-    for (int box = 0; box < Config::buffers; ++box) fetch_c(box, place(first_row, first_column, batch));
+    if constexpr (!Config::copied) {
+      if (!Config::takes_c || scaling.beta == 0 || !leader()) return;
+      hopper::bulk_wait_read<0>();
+      WF_UNROLL
+      for (int box = 0; box < Config::buffers; ++box) fetch_c(box, place(first_row, first_column, batch));
+    }
   }
 
   // ---- Values. A patch is 16 rows x 16 columns of the box; register i of a thread holds the element of row
   // lane / 4 + i / 2 % 2 * 8 and column i / 4 * 8 + lane % 4 * 2 + i % 2, as the accumulator fragment has it
   // (of the transposed box in a swapped tile).
 
-  // Both factors of the two rows of a thread, 8 apart, in row block `r`.
+  // Both factors of the two rows of a thread, 8 apart, in row block `r`, and their zero points.
   struct RowFactors {
     Factor half[2];
+    ZeroPoint zero[2];
   };
   WF_ATOM RowFactors row_factors(int r) const {
     RowFactors f{};
@@ -149,8 +138,15 @@ struct Epilogue {
     for (int h = 0; h < 2; ++h) {
       const int lane = r * 16 + h * 8 + hopper::lane_id() / 4;
       f.half[h] = {hopper::shuffle(row.scale, lane), hopper::shuffle(row.bias, lane)};
+      if constexpr (Config::zero_points) f.zero[h] = {hopper::shuffle(row_zero.zero, lane), hopper::shuffle(row_zero.sum, lane)};
     }
     return f;
+  }
+  // Four sums, as `scale` takes them, less their zero points.
+  WF_ATOM void integers(Sum (&v)[4], const Sum* sums, const RowFactors& rows, int column) const {
+    const auto c = hopper::load_shared<Pair<ZeroPoint>>(column_zero(column + Config::factor_column(hopper::lane_id())));
+    WF_UNROLL
+    for (int i = 0; i < 4; ++i) v[i] = without_zero_points(sums[i], rows.zero[i / 2], i % 2 == 0 ? c.x : c.y);
   }
   // y of four sums: those at columns c and c + 1 (c = column of this thread), of two rows.
   WF_ATOM void scale(float (&y)[4], const Sum* v, const RowFactors& rows, int column) const {
@@ -164,7 +160,17 @@ struct Epilogue {
   }
   // Half a patch, 8 columns of D from column `column` of the tile's product.
   WF_ATOM void values(Value (&y)[4], const Sum* v, const RowFactors& rows, int column) const {
-    if constexpr (Config::exact) {
+    if constexpr (Config::zero_points) {
+      Sum less[4];
+      integers(less, v, rows, column);
+      if constexpr (Config::exact) {
+        WF_UNROLL
+        for (int i = 0; i < 4; ++i) y[i] = less[i];
+      } else {
+        scale(y, less, rows, column);
+        activate(y, scaling.activation);
+      }
+    } else if constexpr (Config::exact) {
       WF_UNROLL
       for (int i = 0; i < 4; ++i) y[i] = v[i];
     } else if constexpr (!Config::factors) {
@@ -172,7 +178,7 @@ struct Epilogue {
       for (int i = 0; i < 4; ++i) y[i] = scaling.alpha * float(v[i]);
     } else {
       scale(y, v, rows, column);
-      if constexpr (Config::fusion == Fusion::full) activate(y, scaling.activation);
+      if constexpr (Config::fusion == Fusion::full || Config::quantised) activate(y, scaling.activation);
       if constexpr (Config::gated) {
         activate(y, scaling.activation);
         float up[4];
@@ -187,7 +193,7 @@ struct Epilogue {
   // are stored from registers.
   WF_ATOM int tail(const Place& at) const {
     if constexpr (Config::grouped) return at.row + Config::Box::rows > output.m ? 0 : output.tail();
-    return output.tail();
+    return Config::copied ? output.n : output.tail();
   }
 
   // Element (row, column) of the box that a patch's register i holds, the patch beginning at `x`.
@@ -304,12 +310,17 @@ struct Epilogue {
       Value right[8];
       patch(y, v, rows, first);
       patch(right, v + patch_sums, rows, first + 16);
+      note_row_amax<Config>(*this, y, at, 0);
+      note_row_amax<Config>(*this, right, at, 16);
       write_two_patches(y, right, box, at, 0, with_tail);
     } else {
       WF_UNROLL
       for (int x = 0; x < width; x += 16) {
         patch(y, v + x / 16 * patch_sums, rows, first + x * Config::columns_per_output);
-        if constexpr (words)
+        note_row_amax<Config>(*this, y, at, x);
+        if constexpr (bytes)
+          write_patch_of_bytes<Config>(*this, y, box, at, x, with_tail);
+        else if constexpr (words)
           write_patch_of_words(y, box, at, x, with_tail);
         else
           write_patch(y, box, at, x, with_tail);
@@ -319,8 +330,14 @@ struct Epilogue {
 
   // Stores the warpgroup's part of a tile, whose first element is (row, column) of the product.
   WF_ATOM void store(const Accumulators<Config>& accumulators, int first_row, int first_column, int batch) {
+    if constexpr (Config::copied)
+      store_by_threads(*this, accumulators, place(first_row, first_column, batch));  // copied.h
+    else
+      store_by_tma(accumulators, first_row, first_column, batch);
+  }
+  WF_ATOM void store_by_tma(const Accumulators<Config>& accumulators, int first_row, int first_column, int batch) {
     constexpr int box_sums = Config::box_columns / 2;
-    const bool with_c = !Config::exact && scaling.beta != 0;
+    const bool with_c = Config::takes_c && scaling.beta != 0;
     const Place tile = place(first_row, first_column, batch);
     WF_UNROLL
     for (int box = 0; box < Config::boxes; ++box) {

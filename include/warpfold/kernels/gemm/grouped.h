@@ -1,6 +1,6 @@
 // Grouped products: rows of A and D come in groups, each with a matrix of its own (mixture of experts).
 //
-//   D (rows of group g) = alpha * A (rows of group g, K) B_g (N, K)^T,   g = 0 .. groups - 1
+//   D (rows of group g) = epilogue (A (rows of group g, K) B_g (N, K)^T),   g = 0 .. groups - 1
 //
 // A and D are one matrix of R rows each; group g has the rows [first (g), end (g)), which lie in device memory, so nothing
 // waits for the host and a launch may be captured in a graph whose replays find other sizes:
@@ -108,10 +108,15 @@ WF_ATOM void consume_groups(const Stages<Config>& stages, Epilogue<Config>& epil
     if (mine) {
       const int row = tile.row() + first_row, column = tile.column();
       epilogue.output.m = tile.end_row;
+      epilogue.group = tile.group;
       epilogue.begin(row, column, 0);
       Accumulators<Config> sums;
-      if (tile.steps == 0) clear<Config>(sums);
-      multiply<Config>(sums, stages, ring, tile.steps, first_row, warpgroup);
+      if constexpr (Config::promoted) {
+        multiply_promoted<Config>(sums, stages, ring, tile.steps, first_row);
+      } else {
+        if (tile.steps == 0) clear<Config>(sums);
+        multiply<Config>(sums, stages, ring, tile.steps, first_row, warpgroup);
+      }
       epilogue.store(sums, row, column, 0);
     } else {
       ring.advance(tile.steps);
@@ -124,8 +129,8 @@ WF_ATOM void consume_groups(const Stages<Config>& stages, Epilogue<Config>& epil
 template <class Config>
 WF_KERNEL(Config::threads, Config::resident)
 grouped_kernel(WF_PARAM hopper::TensorMap map_a, WF_PARAM hopper::TensorMap map_b, WF_PARAM hopper::TensorMap map_d,
-               Output<typename Config::Output> output, WF_PARAM Scaling scaling, Shape shape, Groups groups) {
-  static_assert(Config::grouped && Config::cluster == 1 && !Config::split && !Config::swapped && !Config::promoted);
+               Output<typename Config::Output> output, WF_PARAM ScalingOf<Config> scaling, Shape shape, Groups groups) {
+  static_assert(Config::grouped && Config::cluster == 1 && !Config::split && !Config::swapped && !Config::copied);
   const uint32_t shared = hopper::dynamic_shared();
   const Stages<Config> stages{shared};
   const int warpgroup = hopper::warpgroup_id();

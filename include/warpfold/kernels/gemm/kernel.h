@@ -226,7 +226,7 @@ template <class Config>
 WF_KERNEL(Config::threads, Config::resident)
 gemm_kernel(WF_PARAM hopper::TensorMap map_a, WF_PARAM hopper::TensorMap map_b,
             WF_PARAM hopper::TensorMap map_c, WF_PARAM hopper::TensorMap map_d,
-            Output<typename Config::Output> output, WF_PARAM Scaling scaling, Shape shape,
+            Output<typename Config::Output> output, WF_PARAM ScalingOf<Config> scaling, Shape shape,
             BatchSteps batch_step, char* workspace) {
   const uint32_t shared = hopper::dynamic_shared();
   const Stages<Config> stages{shared};

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 
 #include "warpfold/kernels/gemm/extent.h"
 #include "warpfold/kernels/gemm/kernel.h"
@@ -40,6 +41,60 @@ Result<hopper::TensorMap> gated_map(const Problem& p) {
   return hopper::make_tensor_map(static_cast<const typename Tile::Element*>(p.b.data), map);
 }
 
+// Zero points and what becomes of the result, as the kernel sees them. Without products there is nothing to take off.
+inline Quantisation quantisation_of(const Problem& p, bool with_products, bool swapped) {
+  const bool a_zero = with_products && p.a_zero != nullptr, b_zero = with_products && p.b_zero != nullptr;
+  const Integers a{a_zero ? p.a_zero : nullptr, p.one_a_zero ? 0 : 1, b_zero ? p.a_sums : nullptr,
+                   p.a.batch_stride != 0 ? int(p.m) : 0};
+  const Integers b{b_zero ? p.b_zero : nullptr, p.one_b_zero ? 0 : 1, a_zero ? p.b_sums : nullptr,
+                   p.b.batch_stride != 0 ? int(p.n) : 0};
+  return {swapped ? b : a, swapped ? a : b, p.output_scale, p.output_zero, p.row_amax};
+}
+
+// What the sums are scaled by, rows and columns being the kernel's.
+template <class Config>
+ScalingOf<Config> scaling_of(const Problem& p, bool with_products) {
+  const Vector by_row{with_products ? p.row_scale : nullptr, p.one_row_scale ? 0 : 1};
+  const Vector by_column{with_products ? p.column_scale : nullptr, p.one_column_scale ? 0 : 1};
+  const Vector row_bias{p.row_bias, 1}, bias{p.bias, 1};
+  // Without products alpha may be infinite and the scales anything: 0 times them is to be 0.
+  const float alpha = with_products ? p.alpha : 0;
+  Scaling scaling{alpha, p.beta, by_row, by_column, row_bias, bias, p.activation, 1, 0};
+  if (Config::swapped) scaling = {alpha, p.beta, by_column, by_row, bias, row_bias, p.activation, 1, 0};
+  if (Config::gated) {
+    scaling.gate_step = p.gate == Gate::interleaved ? 2 : 1;
+    scaling.up = p.gate == Gate::interleaved ? 1 : int(p.n);
+  }
+  ScalingOf<Config> all{scaling};
+  if constexpr (Config::quantised) all.integers = quantisation_of(p, with_products, Config::swapped);
+  return all;
+}
+
+// All that the kernel may touch.
+template <class Config>
+auto buffers_of(const Problem& p, bool with_products, bool with_c) {
+  using In = std::conditional_t<Config::swapped, typename Config::ElementB, typename Config::ElementA>;
+  constexpr int64_t in = sizeof(In), out = sizeof(typename Config::Output), f32 = sizeof(float);
+  const int64_t weights = rows_of_b(p);
+  return std::to_array<hopper::GlobalBuffer>({
+      {p.a.data, with_products ? in * extent(p.a, p.m, p.k, p.batches) : 0, "A"},
+      {p.b.data, with_products ? in * extent(p.b, weights, p.k, p.batches) : 0, "B"},
+      {p.c.data, with_c ? out * extent(p.c, p.m, p.n, p.batches) : 0, "C"},
+      {p.d, out * extent({p.d, p.d_stride, p.d_batch_stride}, p.m, p.n, p.batches), "D"},
+      {p.row_scale, f32 * (p.one_row_scale ? 1 : p.m), "row_scale"},
+      {p.column_scale, f32 * (p.one_column_scale ? 1 : weights), "column_scale"},
+      {p.row_bias, f32 * p.m, "row_bias"},
+      {p.bias, f32 * weights, "bias"},
+      {p.workspace, p.workspace_bytes, "workspace"},
+      {p.a_zero, p.a_zero == nullptr ? 0 : 4 * (p.one_a_zero ? 1 : p.m), "a_zero"},
+      {p.b_zero, p.b_zero == nullptr ? 0 : 4 * (p.one_b_zero ? 1 : p.n), "b_zero"},
+      {p.a_sums, p.a_sums == nullptr ? 0 : 4 * p.m * (p.a.batch_stride != 0 ? p.batches : 1), "a_sums"},
+      {p.b_sums, p.b_sums == nullptr ? 0 : 4 * p.n * (p.b.batch_stride != 0 ? p.batches : 1), "b_sums"},
+      {p.output_scale, p.output_scale == nullptr ? 0 : 4, "output_scale"},
+      {p.output_zero, p.output_zero == nullptr ? 0 : 4, "output_zero"},
+      {p.row_amax, p.row_amax == nullptr ? 0 : 4 * p.m * p.batches, "row_amax"}});
+}
+
 // Launches a problem that can_run accepts, with D row-major and nothing empty, on `blocks` blocks (a multiple of
 // the cluster).
 template <class Config>
@@ -76,30 +131,7 @@ Status launch(const Problem& p, int blocks, void* stream) {
   if (with_c) {
     WF_TRY(c, matrix_map<typename Config::Box>(p.c.data, p.m, p.n, p.c, p.batches, Config::Box::rows));
   }
-  const Vector by_row{with_products ? p.row_scale : nullptr, p.one_row_scale ? 0 : 1};
-  const Vector by_column{with_products ? p.column_scale : nullptr, p.one_column_scale ? 0 : 1};
-  const Vector row_bias{p.row_bias, 1}, bias{p.bias, 1};
-  // Without products alpha may be infinite and the scales anything: 0 times them is to be 0.
-  const float alpha = with_products ? p.alpha : 0;
-  Scaling scaling{alpha, p.beta, by_row, by_column, row_bias, bias, p.activation, 1, 0};
-  if (Config::swapped) scaling = {alpha, p.beta, by_column, by_row, bias, row_bias, p.activation, 1, 0};
-  if (Config::gated) {
-    scaling.gate_step = p.gate == Gate::interleaved ? 2 : 1;
-    scaling.up = p.gate == Gate::interleaved ? 1 : int(p.n);
-  }
-  using In = std::conditional_t<Config::swapped, typename Config::ElementB, typename Config::ElementA>;
-  constexpr int64_t in = sizeof(In), out = sizeof(Result), f32 = sizeof(float);
-  const int64_t weights = rows_of_b(p);
-  const hopper::GlobalBuffer buffers[] = {
-      {p.a.data, with_products ? in * extent(p.a, p.m, p.k, p.batches) : 0, "A"},
-      {p.b.data, with_products ? in * extent(p.b, weights, p.k, p.batches) : 0, "B"},
-      {p.c.data, with_c ? out * extent(p.c, p.m, p.n, p.batches) : 0, "C"},
-      {p.d, out * extent({p.d, p.d_stride, p.d_batch_stride}, p.m, p.n, p.batches), "D"},
-      {p.row_scale, f32 * (p.one_row_scale ? 1 : p.m), "row_scale"},
-      {p.column_scale, f32 * (p.one_column_scale ? 1 : weights), "column_scale"},
-      {p.row_bias, f32 * p.m, "row_bias"},
-      {p.bias, f32 * weights, "bias"},
-      {p.workspace, p.workspace_bytes, "workspace"}};
+  const auto buffers = buffers_of<Config>(p, with_products, with_c);
   return hopper::launch(
       {.blocks = blocks,
        .threads = Config::threads,
@@ -108,7 +140,7 @@ Status launch(const Problem& p, int blocks, void* stream) {
        .stream = stream,
        .overlap_previous = true,
        .buffers = buffers},
-      gemm_kernel<Config>, a, b, c, d, output, scaling,
+      gemm_kernel<Config>, a, b, c, d, output, scaling_of<Config>(p, with_products),
       Shape{m, n, with_products ? int(p.k) : 0, int(p.batches), stage_bytes},
       BatchSteps{left.batch_stride != 0, right.batch_stride != 0, p.c.batch_stride != 0},
       static_cast<char*>(p.workspace));

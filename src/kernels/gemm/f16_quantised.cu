@@ -1,0 +1,14 @@
+#include "warpfold/hopper/hopper.h"
+// Before the kernel, which uses them:
+#include "warpfold/hopper/device/wgmma_f16.h"
+
+#include "instances.h"
+
+namespace warpfold::kernels::gemm {
+// Results of 8 bits, the rows' largest values.
+std::vector<Instance> f16_quantised_instances() {
+  std::vector<Instance> all = instances<hopper::f16, hopper::f16, hopper::f16, Fusion::quantised>();
+  for (const Instance& i : instances<hopper::f16, hopper::f16, int8_t, Fusion::quantised>()) all.push_back(i);
+  return all;
+}
+}  // namespace warpfold::kernels::gemm
