@@ -1,16 +1,19 @@
-// The attention kernel under the emulator: every tile on problems with tails, several heads a KV head, different
-// lengths, packed and used sequences, empty ones; under many schedules, against float64.
+// The attention kernel under the emulator: every tile on problems with tails, several heads a KV head,
+// different lengths, packed and used sequences, empty ones; under many schedules, against float64.
 //
 // Error bound. Let u be the relative error of rounding to the input type: 2^-8 for bf16, 2^-11 for fp16. P is
-// rounded to the input type, sums and products are in fp32, O is rounded once to its own type (u_out; 2^-24 for fp32):
+// rounded to the input type, sums and products are in fp32, O is rounded once to its own type (u_out; 2^-24
+// for fp32):
 //   |O - want| <= (u + e) sum_j P_j |V_j| / sum_j P_j + u_out |O|,
-// where e covers fp32: exponentials (arguments up to about 2^5 with error 2^-24 each: 2^-18), sums of n terms (n 2^-24),
-// and 7.6e-5 where exponentials are polynomials. Sums of P are of the unrounded values, so roundings do not cancel.
-// fp16 rounds what is below 2^-14 to multiples of 2^-24: 2^-25 more for O, and 2^-25 sum_j |V_j| for P.
-// |LSE - want| <= e + 2^-22 |want|.
+// where e covers fp32: exponentials (arguments up to about 2^5 with error 2^-24 each: 2^-18), sums of n terms
+// (n 2^-24), and 7.6e-5 where exponentials are polynomials, softcap 2^-20 for a capped score (scores.h) and
+// 2^-17 for the roundings of ALiBi and bias, up to 2^4 each. Sums of P are of the unrounded values, so
+// roundings do not cancel. fp16 rounds what is below 2^-14 to multiples of 2^-24: 2^-25 more for O, and 2^-25
+// sum_j |V_j| for P. |LSE - want| <= e + 2^-22 |want|.
 //
-// Around and between tensors lies NaN: in K and V past each sequence's end, in Q's, in O's padding, which must stay.
-// WF_SEEDS=n runs n schedules of each case instead of the default; WF_CASE=text only the cases with that text.
+// Around and between tensors lies NaN: in K and V past each sequence's end, in Q's, in O's padding, which
+// must stay. WF_SEEDS=n runs n schedules of each case instead of the default; WF_CASE=text only the cases
+// with that text.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -21,6 +24,7 @@
 #include <string>
 #include <vector>
 
+#include "warpfold/core/attention_rule.h"
 #include "warpfold/kernels/attention/launch.h"
 
 namespace warpfold::kernels::attention {
@@ -89,6 +93,47 @@ struct Case {
   bool claims = true, wants_lse = true;
   int head_dim = 0, v_head_dim = 0;  // 0: the tile's
   double spread = 1;                 // of Q
+  struct Options {                   // of tiles with a window
+    Mask mask = Mask::window;
+    int left = -1, right = -1;
+    double softcap = 0;
+    bool sink = false, alibi = false;
+    DType bias = DType::kF64;   // F64: none
+    bool bias_repeats = false;  // one row of bias for all
+  } options = {};
+};
+
+// A bias (batches, heads, rows, keys) with keys apart and NaN between: of each value 1 in 5 hides the key.
+struct Biases {
+  DType type;
+  int64_t key_stride = 2, row_stride, head_stride, batch_stride;
+  std::vector<double> value;
+  std::vector<char> bytes;
+
+  Biases(DType given, int batches, int heads, int rows, int keys, bool repeats, Rng& rng) : type(given) {
+    row_stride = repeats ? 0 : 2 * keys + 3;
+    head_stride = repeats ? 0 : rows * row_stride;
+    batch_stride = heads * head_stride;
+    if (type == DType::kF64) return;
+    const size_t count = repeats ? size_t(2 * keys + 3) : size_t(batches * batch_stride);
+    const size_t size = size_t(info(type).block_bytes);
+    value.resize(count);
+    bytes.resize(count * size);
+    for (size_t i = 0; i < count; ++i) {
+      double x = rng.below(5) == 0 ? -INFINITY : type == DType::kBool ? 0 : 2 * rng.normal();
+      const auto put = [&](auto element) { std::memcpy(bytes.data() + i * size, &element, size); };
+      if (type == DType::kF32) put(float(x)), x = double(float(x));
+      if (type == DType::kBF16) put(from_double<bf16>(x)), x = to_double(from_double<bf16>(x));
+      if (type == DType::kF16) put(from_double<f16>(x)), x = to_double(from_double<f16>(x));
+      if (type == DType::kBool) put(char(x == 0 ? 1 + rng.below(3) : 0));
+      value[i] = x;
+    }
+  }
+  double at(int b, int h, int i, int j) const {
+    return type == DType::kF64
+               ? 0
+               : value[size_t(b * batch_stride + h * head_stride + i * row_stride + j * key_stride)];
+  }
 };
 
 // One launch; the text says what is wrong, empty if nothing. Adds the launch's time to `ms`.
@@ -153,7 +198,28 @@ std::string check(const Case& c, uint64_t seed, double& ms) {
   p.q_lengths = lengths(c.q_lengths, qs);
   p.k_lengths = lengths(c.k_lengths, ks);
   p.scale = float(1 / std::sqrt(double(d)));
-  p.mask = Config::mask;
+  p.mask = Config::windowed ? c.options.mask : Config::mask;
+  AttentionRule rule{double(p.scale)};
+  if (p.mask == Mask::causal) rule.right = 0;
+  if (p.mask == Mask::window) {
+    rule.left = p.window_left = c.options.left;
+    rule.right = p.window_right = c.options.right;
+  }
+  rule.softcap = p.softcap = float(c.options.softcap);
+  std::vector<float> sinks, slopes;
+  for (int i = 0; i < c.batches * c.heads; ++i) {
+    sinks.push_back(i % 3 == 1 ? -INFINITY : float(3 * rng.normal()));
+    slopes.push_back(float(0.02 * rng.normal()));
+  }
+  if (c.options.sink) p.sink = sinks.data();
+  if (c.options.alibi) {
+    p.alibi = slopes.data();
+    p.alibi_batch_stride = c.heads;
+  }
+  const Biases bias(c.options.bias, c.batches, c.heads, c.seqlen_q, c.seqlen_k, c.options.bias_repeats, rng);
+  if (bias.type != DType::kF64)
+    p.bias = {bias.bytes.data(), bias.type,       bias.batch_stride,
+              bias.head_stride,  bias.row_stride, bias.key_stride};
   int counter = 0;
   if (c.claims) {
     p.workspace = &counter;
@@ -167,7 +233,8 @@ std::string check(const Case& c, uint64_t seed, double& ms) {
 
   const double u = std::is_same_v<T, bf16> ? 0x1p-8 : 0x1p-11;
   const double u_out = std::is_same_v<Out, float> ? 0x1p-24 : u;
-  const double e = 0x1p-18 + c.seqlen_k * 0x1p-24 + (Config::polynomial > 0 ? 7.6e-5 : 0);
+  const double e = 0x1p-18 + (c.options.softcap + 8) * 0x1p-20 + c.seqlen_k * 0x1p-24 +
+                   (Config::polynomial > 0 ? 7.6e-5 : 0);
   const auto wrong = [&](const char* what, int b, int i, int h, int x, double got, double want) {
     return "wrong " + std::string(what) + " of batch " + std::to_string(b) + ", row " + std::to_string(i) + ", head " +
            std::to_string(h) + ", column " + std::to_string(x) + ", seed " + std::to_string(seed) + ": " +
@@ -181,20 +248,24 @@ std::string check(const Case& c, uint64_t seed, double& ms) {
         const int qb = q_packed ? 0 : b, kb = k_packed ? 0 : b, kv = h / (c.heads / c.kv_heads);
         const int qi = q_packed ? qs.starts[size_t(b)] + i : i, k0 = k_packed ? ks.starts[size_t(b)] : 0;
         const int sk = ks.lengths[size_t(b)], sq = qs.lengths[size_t(b)];
-        const int visible = Config::causal ? std::max(0, std::min(sk, i + 1 + sk - sq)) : sk;
-        weight.assign(size_t(visible), 0);
-        double top = -INFINITY, sum = 0;
-        for (int j = 0; j < visible; ++j) {
+        const auto [first, end] = rule.visible(i + sk - sq, sk);
+        const double sink = c.options.sink ? double(sinks[size_t(h)]) : -INFINITY;
+        rule.slope = c.options.alibi ? double(slopes[size_t(b * c.heads + h)]) : 0;
+        weight.assign(size_t(sk), -INFINITY);
+        double top = sink, sum = 0;
+        for (int j = int(first); j < end; ++j) {
           double s = 0;
           for (int x = 0; x < d; ++x) s += to_double(q.at(qb, qi, h, x)) * to_double(k.at(kb, k0 + j, kv, x));
-          weight[size_t(j)] = s * double(p.scale);
+          weight[size_t(j)] = rule.score(s, i + sk - sq - j, bias.at(b, h, i, j));
           top = std::max(top, weight[size_t(j)]);
         }
-        for (double& w : weight) sum += w = std::exp(w - top);
+        const bool none = top == -INFINITY;
+        for (double& w : weight) sum += w = none ? 0 : std::exp(w - top);
+        if (!none) sum += std::exp(sink - top);
         want.assign(size_t(dv), 0);
         size.assign(size_t(dv), 0);
         values.assign(size_t(dv), 0);
-        for (int j = 0; j < visible; ++j)
+        for (int j = int(first); j < end && !none; ++j)
           for (int x = 0; x < dv; ++x) {
             const double part = weight[size_t(j)] / sum * to_double(v.at(kb, k0 + j, kv, x));
             want[size_t(x)] += part;
@@ -209,7 +280,7 @@ std::string check(const Case& c, uint64_t seed, double& ms) {
         }
         if (c.wants_lse) {
           const double got = double(lse[size_t(qb * lse_batch + h * lse_head + qi)]);
-          const double w = visible == 0 ? -INFINITY : top + std::log(sum);
+          const double w = none ? -INFINITY : top + std::log(sum);
           if (got != w && !(std::fabs(got - w) <= e + std::fabs(w) * 0x1p-22)) return wrong("LSE", b, i, h, 0, got, w);
         }
         touched += size_t(dv);
@@ -280,6 +351,145 @@ TEST(AttentionEmulated, Head256) {
   run<Bf16<D256PlainCluster>>({{1, 2, 1, 200, 250, 2}});
   run<Bf16<D256Causal>>({{1, 2, 1, 200, 200, 1}, {1, 2, 1, 150, 300, 1}});
   run<Bf16<D256CausalOverlapped>>({{1, 2, 1, 200, 200, 1}});
+}
+using Options = Case::Options;
+TEST(AttentionEmulated, Window) {
+  // Left and right limits in and across key tiles, of one key, of none; rows before the first key.
+  run<Bf16<D128Window>>({{1, 2, 1, 300, 500, 1, {}, {}, false, true, true, 0, 0, 1, {Mask::window, 150, 20}},
+                         {1, 2, 1, 400, 400, 2, {}, {}, false, true, true, 0, 0, 1, {Mask::window, 40, 0}},
+                         {1, 1, 1, 300, 300, 1, {}, {}, false, true, true, 0, 0, 1, {Mask::window, 0, 0}},
+                         {1, 1, 1, 200, 420, 1, {}, {}, false, true, true, 0, 0, 1, {Mask::window, 128, 127}},
+                         {1, 1, 1, 400, 120, 1, {}, {}, false, true, true, 0, 0, 1, {Mask::window, 30, 60}},
+                         {1, 2, 1, 260, 300, 2, {}, {}, false, true, true, 0, 0, 1, {Mask::window, -1, 5}},
+                         {1, 2, 1, 260, 300, 2, {}, {}, false, true, true, 0, 0, 1, {Mask::window, 70, -1}},
+                         {1, 1, 1, 130, 150, 1, {}, {}, false, true, true, 0, 0, 1, {Mask::window, -1, -1}},
+                         {1, 2, 1, 300, 300, 2, {}, {}, false, true, true, 0, 0, 1, {Mask::causal}},
+                         {1, 1, 1, 130, 0, 1, {}, {}, false, true, true, 0, 0, 1, {Mask::window, 3, 3}}});
+  run<F16<D64Window>>({{1, 2, 1, 400, 500, 1, {}, {}, false, true, true, 0, 0, 1, {Mask::window, 100, 0}},
+                       {5,
+                        2,
+                        1,
+                        200,
+                        300,
+                        2,
+                        {130, 200, 0, 64, 1},
+                        {300, 100, 5, 64, 1},
+                        true,
+                        true,
+                        true,
+                        0,
+                        0,
+                        1,
+                        {Mask::window, 50, 9}}});
+  run<Bf16<D256Window>>({{1, 2, 1, 250, 300, 1, {}, {}, false, true, true, 0, 0, 1, {Mask::window, 90, 10}}});
+}
+TEST(AttentionEmulated, Sink) {
+  run<Bf16<D64Window>>(
+      {{2, 3, 1, 200, 300, 2, {}, {}, false, true, true, 0, 0, 1, {Mask::window, 127, 0, 0, true}},
+       {1, 2, 1, 200, 300, 2, {}, {}, false, true, true, 0, 0, 1, {Mask::none, -1, -1, 0, true}},
+       {1, 2, 1, 250, 100, 2, {}, {}, false, true, true, 0, 0, 1, {Mask::causal, -1, -1, 0, true}}});
+}
+TEST(AttentionEmulated, Scores) {
+  run<Bf16<D128Scores>>(
+      {{1, 2, 1, 140, 300, 1, {}, {}, false, true, true, 0, 0, 4, {Mask::none, -1, -1, 5}},
+       {2, 2, 1, 140, 300, 1, {}, {}, false, true, true, 0, 0, 1, {Mask::causal, -1, -1, 0, false, true}}});
+  run<F16<D64Scores>>(
+      {{1, 2, 1, 150, 300, 1, {}, {}, false, true, true, 0, 0, 1, {Mask::window, 99, 0, 30, true, true}}});
+  run<Bf16<D256Scores>>(
+      {{1, 2, 1, 150, 200, 1, {}, {}, false, true, true, 0, 0, 1, {Mask::causal, -1, -1, 30, true, true}}});
+}
+// Biases of each type, alone and with all else.
+TEST(AttentionEmulated, Bias) {
+  run<Bf16<D128Bias>>({{2,
+                        2,
+                        1,
+                        140,
+                        200,
+                        1,
+                        {},
+                        {},
+                        false,
+                        true,
+                        true,
+                        0,
+                        0,
+                        1,
+                        {Mask::none, -1, -1, 0, false, false, DType::kF32}},
+                       {1,
+                        2,
+                        1,
+                        140,
+                        200,
+                        1,
+                        {},
+                        {},
+                        false,
+                        true,
+                        true,
+                        0,
+                        0,
+                        1,
+                        {Mask::none, -1, -1, 0, false, false, DType::kBF16, true}},
+                       {1,
+                        2,
+                        1,
+                        140,
+                        200,
+                        1,
+                        {},
+                        {},
+                        false,
+                        true,
+                        true,
+                        0,
+                        0,
+                        1,
+                        {Mask::none, -1, -1, 0, false, false, DType::kBool}},
+                       {3,
+                        2,
+                        1,
+                        140,
+                        200,
+                        2,
+                        {140, 3, 77},
+                        {200, 0, 150},
+                        true,
+                        true,
+                        true,
+                        0,
+                        0,
+                        1,
+                        {Mask::window, 60, 30, 20, true, true, DType::kF16}}});
+  run<F16<D64Bias>>({{1,
+                      2,
+                      1,
+                      150,
+                      300,
+                      1,
+                      {},
+                      {},
+                      false,
+                      true,
+                      true,
+                      0,
+                      0,
+                      1,
+                      {Mask::window, 99, 0, 30, true, true, DType::kBool}}});
+  run<Bf16<D256Bias>>({{1,
+                        2,
+                        1,
+                        150,
+                        200,
+                        1,
+                        {},
+                        {},
+                        false,
+                        true,
+                        true,
+                        0,
+                        0,
+                        1,
+                        {Mask::causal, -1, -1, 30, true, true, DType::kF32, true}}});
 }
 // Sequences of different lengths: packed, or the first rows of a batch; empty ones among them.
 TEST(AttentionEmulated, Lengths) {

@@ -22,7 +22,10 @@ struct Config : TileType {
   using TileType::tile_keys;
   using TileType::v_head_dim;
 
-  static constexpr bool causal = TileType::mask == Mask::causal;
+  static constexpr bool causal = TileType::mask == Mask::causal, windowed = TileType::mask == Mask::window;
+  static constexpr bool masked = causal || windowed;
+  static constexpr bool has_score_rules = TileType::variant >= Variant::scores;
+  static constexpr bool has_bias = TileType::variant == Variant::bias;
   static constexpr bool ping_pong = TileType::schedule == Schedule::ping_pong;
   static constexpr bool narrow = narrow_keys > 0;
   static constexpr int tile_rows = 64 * math_warpgroups;
@@ -85,7 +88,7 @@ struct Config : TileType {
   static_assert(tile_keys % 16 == 0 && narrow_keys % 16 == 0 && narrow_keys < tile_keys, "P is multiplied 16 keys at a time");
   static_assert(head_dim % 16 == 0 && v_head_dim % 32 == 0, "a thread stores 8 of 32 columns of O");
   static_assert(share * cluster == tile_keys && share % 8 == 0, "each block of a cluster fetches an equal share");
-  static_assert(cluster == 1 || !causal, "blocks of a cluster need the same keys");
+  static_assert(cluster == 1 || !masked, "blocks of a cluster need the same keys");
 };
 
 }  // namespace warpfold::kernels::attention

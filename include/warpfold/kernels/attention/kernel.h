@@ -9,6 +9,7 @@
 
 #include "warpfold/hopper/tile.h"
 #include "warpfold/kernels/attention/output.h"
+#include "warpfold/kernels/attention/scores.h"
 #include "warpfold/kernels/pipeline.h"
 
 namespace warpfold::kernels::attention {
@@ -77,8 +78,9 @@ WF_ATOM void produce_keys(const Shared<Config>& shared, const hopper::TensorMap&
     const int head = tile.place.head / shape.heads_per_kv, length = tile.extent.seqlen_k;
     const int batch = shape.k.starts == nullptr ? tile.place.batch : 0;
     const int first = shape.k.ragged * (shape.k.seqlen - length), end = shape.k.ragged * (tile.extent.k_start + length);
-    for (int n = tile.place.key_tiles - 1; n >= -1; --n) {
-      if (n >= 0) {
+    const int lowest = first_key_tile<Config>(tile.extent, shape.window, tile.place.row);
+    for (int n = tile.place.key_tiles - 1; n >= lowest - 1; --n) {
+      if (n >= lowest) {
         hopper::mbarrier_wait(shared.k_empty(k.stage), k.parity ^ 1);
         load_share<Config>(shared.k(k.stage), map_k, shared.k_full(k.stage), first + n * Config::tile_keys, head, end, batch);
         k.advance();
@@ -126,40 +128,19 @@ WF_ATOM void produce_queries(const Shared<Config>& shared, const hopper::TensorM
 
 // ---- Math
 
-// What a warpgroup's rows see of the tile's sequence.
-struct View {
-  int key_tiles;  // that some row sees
-  int whole;      // of them, from the first, those that all rows see in full
-  bool narrow;    // of the last of them no row sees more than narrow_keys keys
-  int limit[2];   // keys below it are seen by the thread's two rows, counted from the thread's first column
-};
-
-template <class Config>
-WF_ATOM View view_of(const Extent& extent, int first_row) {
-  const int more = extent.seqlen_k - extent.seqlen_q, all = extent.seqlen_k;
-  const auto seen = [&](int row) { return Config::causal && row + 1 + more < all ? row + 1 + more : all; };
-  const int last_row = first_row + 64 < extent.seqlen_q ? first_row + 63 : extent.seqlen_q - 1;
-  const int some = first_row > last_row ? 0 : seen(last_row), every = seen(first_row);
-  View v;
-  v.key_tiles = some <= 0 ? 0 : (some + Config::tile_keys - 1) / Config::tile_keys;
-  v.whole = every <= 0 ? 0 : every / Config::tile_keys;
-  v.narrow = Config::narrow && some - (v.key_tiles - 1) * Config::tile_keys <= Config::narrow_keys;
-  WF_UNROLL
-  for (int r = 0; r < 2; ++r)
-    v.limit[r] = seen(first_row + hopper::accumulator_row(hopper::thread_id() % 128, 2 * r)) - hopper::lane_id() % 4 * 2;
-  return v;
-}
-
 template <class Config>
 struct MathWarpgroup {
   static constexpr int keys = Config::tile_keys;
   using Sums = float[Config::sums];                      // of O (64, v_head_dim)
   using Probabilities = uint32_t[Config::fragments][4];  // P (64, keys)
   using Weights = Softmax<Config::polynomial>;
+  using Rules = std::conditional_t<Config::has_score_rules, RowRules<Config::has_bias>, NoRules>;
 
   const Shared<Config>& shared;
   const int warpgroup;
-  const float scale_log2;
+  const float scale_log2;  // of what softmax takes
+  const Window& window;
+  const ScoreRules& rules;
   uint32_t values = 0;  // stages of V used so far; K is one ahead between its product and that with V
 
   WF_ATOM static int stage(uint32_t count) { return int(count % Config::stages); }
@@ -226,8 +207,15 @@ struct MathWarpgroup {
   template <int kScores>
   WF_ATOM static void mask(float (&scores)[kScores], const View& view, int first_key) {
     WF_UNROLL
-    for (int i = 0; i < kScores; ++i)
-      if (hopper::accumulator_column(0, i) >= view.limit[i / 2 % 2] - first_key) scores[i] = -INFINITY;
+    for (int i = 0; i < kScores; ++i) {
+      const int key = hopper::accumulator_column(0, i), r = i / 2 % 2;
+      if (key >= view.limit[r] - first_key || (Config::windowed && key < view.begin[r] - first_key))
+        scores[i] = -INFINITY;
+    }
+  }
+  // Is key tile n not seen in full by all rows?
+  WF_ATOM static bool is_cut(const View& view, int n) {
+    return n >= view.whole || (Config::windowed && n < view.whole_first);
   }
   WF_ATOM static void rescale(Sums& sums, const Weights& weights) {
     WF_UNROLL
@@ -236,17 +224,20 @@ struct MathWarpgroup {
 
   // Scores and probabilities of the first kKeys keys of key tile n, with nothing to overlap them.
   template <int kKeys>
-  WF_ATOM void begin(uint32_t (&p)[kKeys / 16][4], Weights& weights, const View& view, int n) const {
+  WF_ATOM void begin(uint32_t (&p)[kKeys / 16][4], Weights& weights, const View& view, const Rules& row,
+                     int n) const {
     float scores[kKeys / 2];
     issue_scores<kKeys>(scores, values);
     finish_scores<0>(scores, values);
-    if (n >= view.whole) mask(scores, view, n * keys);
-    weights.template update<Config::causal>(scores, scale_log2);
+    row.apply(scores, rules, n * keys);
+    if (is_cut(view, n)) mask(scores, view, n * keys);
+    weights.template update<Config::masked>(scores, scale_log2);
     to_probabilities(p, scores);
   }
   // P V of the key tile before; scores and probabilities of tile n. O is rescaled while the scores are on their way.
   template <bool kMasked>
-  WF_ATOM void step(Sums& sums, Probabilities& p, Weights& weights, const View& view, int n) {
+  WF_ATOM void step(Sums& sums, Probabilities& p, Weights& weights, const View& view, const Rules& row,
+                    int n) {
     float scores[keys / 2];
     await_turn();
     issue_scores<keys>(scores, values + 1);
@@ -254,7 +245,9 @@ struct MathWarpgroup {
     issue_values(sums, p);
     pass_turn();
     finish_scores<1>(scores, values + 1);
-    if constexpr (kMasked) mask(scores, view, n * keys);
+    row.apply(scores, rules, n * keys);
+    if constexpr (kMasked)
+      if (!Config::windowed || is_cut(view, n)) mask(scores, view, n * keys);
     weights.template update<kMasked>(scores, scale_log2);
     finish_values(sums, p);
     to_probabilities(p, scores);
@@ -281,25 +274,28 @@ struct MathWarpgroup {
     if (hopper::lane_id() == 0) hopper::mbarrier_arrive(shared.q_empty(warpgroup));
   }
 
-  // All keys of a tile of rows, of which the block visits `all` key tiles.
-  WF_ATOM void attend(Sums& sums, Weights& weights, const View& view, int all) {
-    int n = view.key_tiles;  // key tiles that are left
-    skip(all - n, all);
-    if (view.narrow && n > 0) {  // the diagonal ends in the first part of the key tile
+  // All keys of a tile of rows, of which the block visits the key tiles [first, end).
+  WF_ATOM void attend(Sums& sums, Weights& weights, const View& view, const Rules& row, int first, int end) {
+    int n = view.key_tiles;  // where the key tiles that are left end
+    skip(end - n, end - first);
+    if (Config::narrow && view.narrow && n > 0) {  // the diagonal ends in the first part of the key tile
       uint32_t p[(Config::narrow ? Config::narrow_keys : 16) / 16][4];
-      begin<Config::narrow ? Config::narrow_keys : 16>(p, weights, view, --n);
+      begin<Config::narrow ? Config::narrow_keys : 16>(p, weights, view, row, --n);
       issue_values(sums, p);
       finish_values(sums, p);
       if (n > 0) skip_turn();
     }
-    if (n > 0) {
+    if (n > view.first) {
       Probabilities p;
-      begin<keys>(p, weights, view, --n);
-      if constexpr (Config::causal)
-        for (--n; n >= view.whole; --n) step<true>(sums, p, weights, view, n);
-      else
-        --n;
-      for (; n >= 0; --n) step<false>(sums, p, weights, view, n);
+      begin<keys>(p, weights, view, row, --n);
+      --n;
+      if constexpr (Config::windowed) {
+        for (; n >= view.first; --n) step<true>(sums, p, weights, view, row, n);
+      } else {
+        if constexpr (Config::causal)
+          for (; n >= view.whole; --n) step<true>(sums, p, weights, view, row, n);
+        for (; n >= 0; --n) step<false>(sums, p, weights, view, row, n);
+      }
       release_queries();
       rescale(sums, weights);
       issue_values(sums, p);
@@ -308,6 +304,7 @@ struct MathWarpgroup {
       hopper::warp_sync();
       release_queries();
     }
+    if constexpr (Config::windowed) skip(view.first - first, view.first - first + 1);  // one turn for each
   }
 
   WF_ATOM void run(const Output& out) {
@@ -321,9 +318,12 @@ struct MathWarpgroup {
       if (begin.key_tiles < 0) break;
       Sums sums = {};
       Weights weights;
-      const View view = view_of<Config>(hopper::load_shared<Extent>(place + 16), begin.row + warpgroup * 64);
+      const Extent extent = hopper::load_shared<Extent>(place + 16);
+      const int row = begin.row + warpgroup * 64, first = first_key_tile<Config>(extent, window, begin.row);
+      const View view = view_of<Config>(extent, window, row, first);
+      const Rules own(rules, extent, begin.batch, begin.head, row);
       hopper::mbarrier_wait(shared.q_full(warpgroup), q_parity);
-      attend(sums, weights, view, begin.key_tiles);
+      attend(sums, weights, view, own, first, begin.key_tiles);
       // Read again, as registers are scarce meanwhile.
       const Tile tile{hopper::load_shared<Place>(place), hopper::load_shared<Extent>(place + 16)};
       hopper::warp_sync();
@@ -337,8 +337,9 @@ struct MathWarpgroup {
 
 template <class Config>
 WF_KERNEL(Config::threads)
-attention_kernel(WF_PARAM hopper::TensorMap map_q, WF_PARAM hopper::TensorMap map_k, WF_PARAM hopper::TensorMap map_v,
-                 WF_PARAM Output out, WF_PARAM Shape shape, float scale_log2) {
+attention_kernel(WF_PARAM hopper::TensorMap map_q, WF_PARAM hopper::TensorMap map_k,
+                 WF_PARAM hopper::TensorMap map_v, WF_PARAM Output out, WF_PARAM Shape shape,
+                 WF_PARAM ScoreRules rules, float scale_log2) {
   const Shared<Config> shared{hopper::dynamic_shared()};
   const int warpgroup = hopper::warpgroup_id();
   if (hopper::thread_id() == 0) {
@@ -373,7 +374,7 @@ attention_kernel(WF_PARAM hopper::TensorMap map_q, WF_PARAM hopper::TensorMap ma
     if (warp == 1 && hopper::lane_id() == 0) produce_queries<Config>(shared, map_q, shape);
   } else {
     hopper::registers_increase<Config::math_registers>();
-    MathWarpgroup<Config>{shared, warpgroup, scale_log2}.run(out);
+    MathWarpgroup<Config>{shared, warpgroup, scale_log2, shape.window, rules}.run(out);
   }
   leave_cluster<Config::cluster>();
 }

@@ -16,6 +16,7 @@ struct Output {
   void* o;
   int64_t row_stride, head_stride, batch_stride;
   float* lse;
+  const float* sink;  // (heads) or null; of tiles with a window
   int64_t lse_head_stride, lse_batch_stride;
   int columns;  // v_head_dim
   bool is_f32;
@@ -50,11 +51,17 @@ WF_ATOM void store(const Output& out, const Tile& tile, int first_row, float (&s
   for (int r = 0; r < 2; ++r) {
     const int row = first_row + hopper::accumulator_row(hopper::thread_id() % 128, 2 * r);
     const bool inside = row < tile.extent.seqlen_q;
+    float inverse = 1;
+    if constexpr (Config::windowed)
+      if (out.sink != nullptr)
+        inverse = softmax.add_sink(r, 1.4426950408889634f * hopper::load_global(out.sink + tile.place.head),
+                                   scale_log2);
+    inverse = softmax.sum[r] == 0 ? 0 : inverse / softmax.sum[r];
     const int64_t at = tile.extent.q_start + int64_t{row};
     if (inside && out.lse != nullptr && lane % 4 == 0)
-      hopper::store_global(out.lse + tile.place.batch * out.lse_batch_stride + tile.place.head * out.lse_head_stride + at,
-                           softmax.lse(r, scale_log2));
-    const float inverse = softmax.sum[r] == 0 ? 0 : 1 / softmax.sum[r];
+      hopper::store_global(
+          out.lse + tile.place.batch * out.lse_batch_stride + tile.place.head * out.lse_head_stride + at,
+          softmax.lse(r, scale_log2));
     const int64_t first = tile.place.batch * out.batch_stride + tile.place.head * out.head_stride + at * out.row_stride;
     if (out.is_f32) {
       float* const o = static_cast<float*>(out.o) + first + lane % 4 * 2;

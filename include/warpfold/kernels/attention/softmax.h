@@ -77,6 +77,16 @@ struct Softmax {
   WF_ATOM float lse(int r, float scale_log2) const {
     return sum[r] == 0 ? -INFINITY : top[r] * scale_log2 * 0.6931471805599453f + logf(sum[r]);
   }
+  // Counts one more score, sink_log2 / scale_log2, which has no value. Returns the factor by which outputs
+  // shrink.
+  WF_ATOM float add_sink(int r, float sink_log2, float scale_log2) {
+    const float before = top[r] * scale_log2, now = fmaxf(before, sink_log2);
+    if (now == -INFINITY) return 1;
+    const float factor = hopper::exp2_approx(before - now);
+    sum[r] = sum[r] * factor + hopper::exp2_approx(sink_log2 - now);
+    top[r] = now / scale_log2;
+    return factor;
+  }
 };
 
 }  // namespace WF_TARGET

@@ -13,6 +13,10 @@ namespace warpfold::kernels::attention {
 // that their softmaxes fall apart.
 enum class Schedule : uint8_t { overlapped, ping_pong };
 
+// What a tile offers beyond its mask; the rest costs it nothing. window: every mask, and a sink. scores:
+// these, softcap and ALiBi. bias: all that there is.
+enum class Variant : uint8_t { plain, window, scores, bias };
+
 enum class TileId : uint8_t {
   d64_plain,
   d64_plain_turns,
@@ -23,6 +27,9 @@ enum class TileId : uint8_t {
   d64_causal_overlapped,
   d64_causal_polynomial,
   d64_causal_two,
+  d64_window,
+  d64_scores,
+  d64_bias,
   d128_plain,
   d128_plain_cluster,
   d128_plain_wide,
@@ -32,11 +39,17 @@ enum class TileId : uint8_t {
   d128_causal,
   d128_causal_overlapped,
   d128_causal_full,
+  d128_window,
+  d128_scores,
+  d128_bias,
   d256_plain,
   d256_plain_turns,
   d256_plain_cluster,
   d256_causal,
   d256_causal_overlapped,
+  d256_window,
+  d256_scores,
+  d256_bias,
 };
 
 // ---- Tiles.
@@ -48,6 +61,7 @@ enum class TileId : uint8_t {
 //                   finishes 16 a cycle; 0: none
 struct TileDefaults {
   static constexpr Mask mask = Mask::none;
+  static constexpr Variant variant = Variant::plain;
   static constexpr Schedule schedule = Schedule::overlapped;
   static constexpr int math_warpgroups = 2, narrow_keys = 0, cluster = 1, polynomial = 0;
 };
@@ -61,6 +75,12 @@ struct CausalTile : PlainTile<kHeadDim, kKeys> {
   static constexpr Mask mask = Mask::causal;
   static constexpr Schedule schedule = Schedule::ping_pong;
   static constexpr int narrow_keys = kNarrow;
+};
+
+template <int kHeadDim, int kKeys>
+struct WindowTile : PlainTile<kHeadDim, kKeys> {
+  static constexpr Mask mask = Mask::window;
+  static constexpr Variant variant = Variant::window;
 };
 
 struct D64Plain : PlainTile<64, 128> {
@@ -106,6 +126,20 @@ struct D64CausalTwo : CausalTile<64, 128, 64> {
   static constexpr const char* name = "d64_causal_two";
   static constexpr TileId id = TileId::d64_causal_two;
 };
+struct D64Window : WindowTile<64, 128> {
+  static constexpr const char* name = "d64_window";
+  static constexpr TileId id = TileId::d64_window;
+};
+struct D64Scores : D64Window {
+  static constexpr const char* name = "d64_scores";
+  static constexpr TileId id = TileId::d64_scores;
+  static constexpr Variant variant = Variant::scores;
+};
+struct D64Bias : WindowTile<64, 64> {
+  static constexpr const char* name = "d64_bias";
+  static constexpr TileId id = TileId::d64_bias;
+  static constexpr Variant variant = Variant::bias;
+};
 
 struct D128Plain : PlainTile<128, 128> {
   static constexpr const char* name = "d128_plain";
@@ -148,6 +182,20 @@ struct D128CausalFull : CausalTile<128, 128, 0> {
   static constexpr const char* name = "d128_causal_full";
   static constexpr TileId id = TileId::d128_causal_full;
 };
+struct D128Window : WindowTile<128, 128> {
+  static constexpr const char* name = "d128_window";
+  static constexpr TileId id = TileId::d128_window;
+};
+struct D128Scores : D128Window {
+  static constexpr const char* name = "d128_scores";
+  static constexpr TileId id = TileId::d128_scores;
+  static constexpr Variant variant = Variant::scores;
+};
+struct D128Bias : WindowTile<128, 64> {
+  static constexpr const char* name = "d128_bias";
+  static constexpr TileId id = TileId::d128_bias;
+  static constexpr Variant variant = Variant::bias;
+};
 
 struct D256Plain : PlainTile<256, 80> {
   static constexpr const char* name = "d256_plain";
@@ -172,6 +220,20 @@ struct D256CausalOverlapped : D256Causal {
   static constexpr TileId id = TileId::d256_causal_overlapped;
   static constexpr Schedule schedule = Schedule::overlapped;
 };
+struct D256Window : WindowTile<256, 80> {
+  static constexpr const char* name = "d256_window";
+  static constexpr TileId id = TileId::d256_window;
+};
+struct D256Scores : WindowTile<256, 64> {
+  static constexpr const char* name = "d256_scores";
+  static constexpr TileId id = TileId::d256_scores;
+  static constexpr Variant variant = Variant::scores;
+};
+struct D256Bias : WindowTile<256, 48> {
+  static constexpr const char* name = "d256_bias";
+  static constexpr TileId id = TileId::d256_bias;
+  static constexpr Variant variant = Variant::bias;
+};
 
 // Calls f with a value of the tile's type.
 template <class F>
@@ -186,6 +248,12 @@ constexpr auto with_tile(TileId id, F&& f) {
     case TileId::d64_causal: return f(D64Causal{});
     case TileId::d64_causal_polynomial: return f(D64CausalPolynomial{});
     case TileId::d64_causal_two: return f(D64CausalTwo{});
+    case TileId::d64_window:
+      return f(D64Window{});
+    case TileId::d64_scores:
+      return f(D64Scores{});
+    case TileId::d64_bias:
+      return f(D64Bias{});
     case TileId::d128_plain: return f(D128Plain{});
     case TileId::d128_plain_cluster: return f(D128PlainCluster{});
     case TileId::d128_plain_wide: return f(D128PlainWide{});
@@ -195,16 +263,29 @@ constexpr auto with_tile(TileId id, F&& f) {
     case TileId::d128_causal: return f(D128Causal{});
     case TileId::d128_causal_overlapped: return f(D128CausalOverlapped{});
     case TileId::d128_causal_full: return f(D128CausalFull{});
+    case TileId::d128_window:
+      return f(D128Window{});
+    case TileId::d128_scores:
+      return f(D128Scores{});
+    case TileId::d128_bias:
+      return f(D128Bias{});
     case TileId::d256_plain: return f(D256Plain{});
     case TileId::d256_plain_turns: return f(D256PlainTurns{});
     case TileId::d256_plain_cluster: return f(D256PlainCluster{});
     case TileId::d256_causal: return f(D256Causal{});
-    default: return f(D256CausalOverlapped{});
+    case TileId::d256_causal_overlapped:
+      return f(D256CausalOverlapped{});
+    case TileId::d256_window:
+      return f(D256Window{});
+    case TileId::d256_scores:
+      return f(D256Scores{});
+    default:
+      return f(D256Bias{});
   }
 }
 
 inline constexpr auto all_tiles = [] {
-  std::array<TileId, size_t(TileId::d256_causal_overlapped) + 1> all{};
+  std::array<TileId, size_t(TileId::d256_bias) + 1> all{};
   for (size_t i = 0; i < all.size(); ++i) all[i] = TileId(i);
   return all;
 }();
