@@ -52,7 +52,9 @@ Result<attention::Problem> problem_of(const wf_attention_problem* given) {
     out.bias = {
         p.bias,           warpfold::DType::kBool, p.bias_batch_stride, p.bias_head_stride, p.bias_row_stride,
         p.bias_key_stride};
-    if (!p.bias_is_mask) WF_TRY(out.bias.type, type_of(p.bias_type, "attention: bias_type"));
+    if (!p.bias_is_mask) {
+      WF_TRY(out.bias.type, type_of(p.bias_type, "attention: bias_type"));
+    }
   }
   out.workspace = p.workspace;
   out.workspace_bytes = p.workspace_bytes;

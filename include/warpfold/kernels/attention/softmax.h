@@ -75,7 +75,7 @@ struct Softmax {
   }
   // Natural logarithm of the sum of exp (scale * score); -inf for a row without keys.
   WF_ATOM float lse(int r, float scale_log2) const {
-    return sum[r] == 0 ? -INFINITY : top[r] * scale_log2 * 0.6931471805599453f + logf(sum[r]);
+    return top[r] * scale_log2 * 0.6931471805599453f + logf(sum[r]);
   }
   // Counts one more score, sink_log2 / scale_log2, which has no value. Returns the factor by which outputs
   // shrink.
