@@ -39,26 +39,42 @@ def padded(rng, batches, rows, heads, dim, dtype):
     return whole, whole[:, 1:1 + rows, :heads, :dim]
 
 
-def reference(q, k, v, causal, scale):
-    """O, sum_j P_j |V_j|, sum_j |V_j|, LSE and the largest error of a score of one sequence (rows, heads, dim) in float64."""
+def reference(q, k, v, window, scale, softcap=0, sink=None, alibi=None, bias=None):
+    """O, sum_j P_j |V_j|, sum_j |V_j|, LSE and the largest error of a score of one sequence (rows, heads, dim) in float64.
+
+    window: (left, right), below 0 without limit. sink, alibi: (heads). bias: (heads, rows, keys), bool or added."""
     ratio = q.shape[1] // k.shape[1]
     q, k, v = (x.double().transpose(0, 1) for x in (q, k, v))
     k, v = (x.repeat_interleave(ratio, 0) for x in (k, v))
     s = q @ k.transpose(1, 2) * scale
     terms = -(-q.shape[2] // 16) * 17
     error = scale * terms * 2.0**-24 * (q.abs() @ k.abs().transpose(1, 2)).amax(-1) if s.shape[2] else torch.zeros(s.shape[:2], device="cuda")
-    if causal:
-        hidden = torch.ones(s.shape[1:], device="cuda", dtype=torch.bool).triu(1 + s.shape[2] - s.shape[1])
-        s.masked_fill_(hidden, -math.inf)
-    lse = s.logsumexp(-1) if s.shape[2] else torch.full(s.shape[:2], -math.inf, device="cuda", dtype=torch.double)
+    if softcap:
+        s = softcap * torch.tanh(s / softcap)
+        error = error + softcap * 2.0**-20
+    rows, keys = s.shape[1:]
+    ahead = torch.arange(keys, device="cuda")[None] - torch.arange(rows, device="cuda")[:, None] - (keys - rows)  # j - p
+    if alibi is not None:
+        part = alibi.double()[:, None, None] * ahead.abs()
+        s -= part
+        error = error + part.abs().amax(-1) * 2.0**-22 if keys else error
+    if bias is not None:
+        s = s.masked_fill(~bias, -math.inf) if bias.dtype == torch.bool else s + bias.double()
+        error = error + 2.0**-18  # biases of up to 2^4
+    left, right = window
+    hidden = (ahead < (-left if left >= 0 else -math.inf)) | (ahead > (right if right >= 0 else math.inf))
+    s = s.masked_fill(hidden, -math.inf)
+    with_sink = s if sink is None else torch.cat([s, sink.double()[:, None, None].expand(-1, rows, 1)], 2)
+    lse = with_sink.logsumexp(-1) if with_sink.shape[2] else torch.full(s.shape[:2], -math.inf, device="cuda", dtype=torch.double)
     p = torch.nan_to_num(torch.exp(s - lse[..., None]))
     return (p @ v).transpose(0, 1), (p @ v.abs()).transpose(0, 1), (s.isfinite().double() @ v.abs()).transpose(0, 1), lse, error
 
 
 def check(lib, rng, tile, dtype, batches, heads, kv_heads, sq, sk, d, dv, causal, out=None, q_lengths=None, k_lengths=None,
-          packed=False, lse_wanted=True, spread=1.0, workspace=True):
+          packed=False, lse_wanted=True, spread=1.0, workspace=True, window=None, softcap=0, sink=False, alibi=False, bias=None):
+    """window: (left, right) instead of `causal`. bias: a dtype, bool for a mask."""
     case = dict(tile=lib.tiles[tile] if tile >= 0 else "auto", dtype=dtype, out=out, batches=batches, heads=(heads, kv_heads),
-                seqlen=(sq, sk), dims=(d, dv), causal=causal, q_lengths=q_lengths, k_lengths=k_lengths, packed=packed)
+                seqlen=(sq, sk), dims=(d, dv), causal=causal, q_lengths=q_lengths, k_lengths=k_lengths, packed=packed, window=window, softcap=softcap, sink=sink, alibi=alibi, bias=bias)
     out = out or dtype
     ql, kl = q_lengths or [sq] * batches, k_lengths or [sk] * batches
     qp, kp = packed and q_lengths is not None, packed and k_lengths is not None
@@ -85,9 +101,22 @@ def check(lib, rng, tile, dtype, batches, heads, kv_heads, sq, sk, d, dv, causal
     if k_lengths is not None:
         lengths["k_starts" if packed else "k_used"] = t(ks if packed else kl)
     scale = 1 / math.sqrt(d)
+    options = {"softcap": softcap, "window": window}
+    if sink:
+        options["sink"] = torch.randn(heads, device="cuda") * 3
+        options["sink"][rng.randrange(heads)] = -math.inf
+    if alibi:
+        options["alibi"] = torch.randn(batches if rng.random() < 0.5 else 1, heads, device="cuda").expand(batches, heads) * 0.02
+    if bias is not None:
+        sizes = [size if rng.random() < 0.7 else 1 for size in (batches, heads, sq, sk)]
+        step = rng.choice([1, 1, 2])
+        values = torch.randn(*sizes[:3], sizes[3] * step, device="cuda") * 2
+        values[torch.rand(values.shape, device="cuda") < 0.2] = -math.inf
+        options["bias"] = (values.isfinite() if bias is torch.bool else values.to(bias))[..., ::step].expand(batches, heads, sq, sk)
+    see = window if window is not None else (-1, 0) if causal else (-1, -1)
     first = (lambda x, is_packed: x[0] if is_packed else x)  # noqa: E731
     problem = lib.problem(first(q, qp), first(k, kp), first(v, kp), first(o, qp), first(lse, qp) if lse_wanted else None, causal, scale,
-                          longest_q=sq, longest_k=sk, workspace=workspace, **lengths)
+                          longest_q=sq, longest_k=sk, workspace=workspace, **lengths, **options)
     if not lib.run(problem, tile):
         return 0
     again = o.clone()
@@ -95,7 +124,9 @@ def check(lib, rng, tile, dtype, batches, heads, kv_heads, sq, sk, d, dv, causal
     assert torch.equal(again.nan_to_num(7), o.nan_to_num(7)), (case, "another result in the second run")
     e = 2.0**-17 + sk * 2.0**-24 + (7.6e-5 if tile < 0 or "polynomial" in lib.tiles[tile] else 0)
     for b in range(batches):
-        want, size, values, want_lse, score = reference(rows(q, b, ql, qs, qp), rows(k, b, kl, ks, kp), rows(v, b, kl, ks, kp), causal, scale)
+        want, size, values, want_lse, score = reference(rows(q, b, ql, qs, qp), rows(k, b, kl, ks, kp), rows(v, b, kl, ks, kp), see, scale,
+                                                          softcap, options.get("sink"), options["alibi"][b] if alibi else None,
+                                                          options["bias"][b, :, :ql[b], :kl[b]] if bias is not None else None)
         got = rows(o, b, ql, qs, qp)
         bound = (U[dtype] + e + 2 * score.transpose(0, 1)[..., None]) * size + U[out] * got.double().abs() + 2.0**-25 * (1 + (values if dtype == F16 else 0))
         wrong = ~((got.double() - want).abs() <= bound)
@@ -143,6 +174,33 @@ def edges(tile):
     return sorted({1, 2, 15, 16, 17, 63, 64, 65, 127, 128, 129, tile - 1, tile, tile + 1, 2 * tile - 1, 2 * tile, 2 * tile + 1, 2 * tile + 33})
 
 
+def check_options(lib, rng, few):
+    """Windows, sinks, softcap, ALiBi and biases, each alone, in pairs and all at once, by the tiles that offer them."""
+    count = 0
+    for tile, name in enumerate(lib.tiles):
+        offer = name.split("_")[1]
+        if offer not in ("window", "scores", "bias"):
+            continue
+        d = int(name.split("_")[0][1:])
+        for _ in range(12 if few else 120):
+            batches, ratio, kv_heads = rng.choice([1, 1, 2, 3]), rng.choice([1, 2, 4]), rng.choice([1, 2])
+            sq, sk = (rng.choice([1, 17, 64, 100, 128, 129, 200, 300, 500, 900]) for _ in "qk")
+            lengths = {}
+            if rng.random() < 0.3:
+                draw = lambda most: [most] + [rng.randint(0, most) for _ in range(batches - 1)]  # noqa: E731
+                lengths = {"q_lengths": draw(sq), "k_lengths": draw(sk), "packed": rng.random() < 0.5}
+            limit = lambda: rng.choice([-1, -1, 0, 1, 20, 63, 64, 127, 128, 200, 333])  # noqa: E731
+            count += check(lib, rng, tile, rng.choice([BF16, F16]), batches, ratio * kv_heads, kv_heads, sq, sk, d, d, rng.random() < 0.3,
+                           out=rng.choice([None, None, F32]), window=rng.choice([None, (limit(), limit()), (limit(), 0)]),
+                           sink=rng.random() < 0.5, softcap=rng.choice([0, 5, 30]) if offer != "window" else 0,
+                           alibi=offer != "window" and rng.random() < 0.5,
+                           bias=rng.choice([None, F32, BF16, F16, torch.bool]) if offer == "bias" else None, **lengths)
+        print(f"{name}: {count} cases of options right so far", flush=True)
+    for window, sink in (((1024, 0), False), ((127, 0), True), ((-1, 0), True)):  # the table's choice, at length
+        count += check(lib, rng, -1, BF16, 1, 8, 2, 300 if few else 6000, 500 if few else 6000, 64, 64, False, window=window, sink=sink)
+    return count
+
+
 def check_graph(lib):
     """Replays of a captured launch are bit-equal; two streams with a workspace each do not disturb each other."""
     q, k, v = (torch.randn(4, 1024, 8, 128, device="cuda", dtype=BF16) for _ in range(3))
@@ -182,6 +240,8 @@ def main():
     torch.manual_seed(1)
     count = 0
     for tile, name in enumerate(lib.tiles):
+        if name.split("_")[1] in ("window", "scores", "bias"):
+            continue
         d = int(name.split("_")[0][1:])
         causal = "causal" in name
         sizes = edges(80 if d == 256 else 176 if "wide" in name else 192 if "two" in name else 128)
@@ -207,6 +267,7 @@ def main():
                                    max(kl) + rng.choice([0, 7]), d, dv, causal, q_lengths=None if only < 0.15 else ql, k_lengths=None if only > 0.85 else kl,
                                    packed=packed and 0.15 <= only <= 0.85)
     print(f"{count} cases right with lengths and other head dims", flush=True)
+    count += check_options(lib, rng, few)
     for d in () if few else (64, 128, 256):
         for causal in (False, True):
             for sq, sk in ((2048, 2048), (1000, 4100), (4100, 1000)):
