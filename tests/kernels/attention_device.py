@@ -163,11 +163,17 @@ def check_edges(lib, rng):
             raise AssertionError(("tensors at the " + ("end" if at_end else "start"), d, causal, packed, lengths)) from error
         for b in range(batches if packed is not None else 0):
             part = (lambda x: x[starts[b]:starts[b + 1]]) if packed else (lambda x: x[b, :lengths[b]])  # noqa: E731
-            want, size, *_, score = reference(part(q), part(k), part(v), causal, 1 / math.sqrt(d))
+            want, size, *_, score = reference(part(q), part(k), part(v), (-1, 0) if causal else (-1, -1), 1 / math.sqrt(d))
             bound = (2.0**-7 + 2 * score.transpose(0, 1)[..., None]) * (size + want.abs()) + 2.0**-25
             assert bool(((part(o).double() - want).abs() <= bound).all()), (d, causal, at_end, packed, lengths, b)
         count += 1
     return count
+
+
+def dims(name):
+    """Head dims of Q and V of a tile: d64_plain, d192x128_plain."""
+    numbers = name.split("_")[0][1:].split("x")
+    return int(numbers[0]), int(numbers[-1])
 
 
 def edges(tile):
@@ -181,7 +187,7 @@ def check_options(lib, rng, few):
         offer = name.split("_")[1]
         if offer not in ("window", "scores", "bias"):
             continue
-        d = int(name.split("_")[0][1:])
+        d, dv = dims(name)
         for _ in range(12 if few else 120):
             batches, ratio, kv_heads = rng.choice([1, 1, 2, 3]), rng.choice([1, 2, 4]), rng.choice([1, 2])
             sq, sk = (rng.choice([1, 17, 64, 100, 128, 129, 200, 300, 500, 900]) for _ in "qk")
@@ -190,7 +196,7 @@ def check_options(lib, rng, few):
                 draw = lambda most: [most] + [rng.randint(0, most) for _ in range(batches - 1)]  # noqa: E731
                 lengths = {"q_lengths": draw(sq), "k_lengths": draw(sk), "packed": rng.random() < 0.5}
             limit = lambda: rng.choice([-1, -1, 0, 1, 20, 63, 64, 127, 128, 200, 333])  # noqa: E731
-            count += check(lib, rng, tile, rng.choice([BF16, F16]), batches, ratio * kv_heads, kv_heads, sq, sk, d, d, rng.random() < 0.3,
+            count += check(lib, rng, tile, rng.choice([BF16, F16]), batches, ratio * kv_heads, kv_heads, sq, sk, d, dv, rng.random() < 0.3,
                            out=rng.choice([None, None, F32]), window=rng.choice([None, (limit(), limit()), (limit(), 0)]),
                            sink=rng.random() < 0.5, softcap=rng.choice([0, 5, 30]) if offer != "window" else 0,
                            alibi=offer != "window" and rng.random() < 0.5,
@@ -242,14 +248,14 @@ def main():
     for tile, name in enumerate(lib.tiles):
         if name.split("_")[1] in ("window", "scores", "bias"):
             continue
-        d = int(name.split("_")[0][1:])
+        d, dv = dims(name)
         causal = "causal" in name
-        sizes = edges(80 if d == 256 else 176 if "wide" in name else 192 if "two" in name else 128)
+        sizes = edges(80 if d == 256 else 112 if dv == 192 else 176 if name == "d96_plain" else 176 if "wide" in name else 192 if "two" in name else 128)
         for sq in sizes[::3] if few else sizes:
             for sk in [0] + (sizes[::3] if few else sizes):
                 ratio = rng.choice([1, 1, 2, 3, 8])
                 kv_heads = rng.choice([1, 2])
-                count += check(lib, rng, tile, rng.choice([BF16, F16]), rng.choice([1, 1, 2, 3]), ratio * kv_heads, kv_heads, sq, sk, d, d,
+                count += check(lib, rng, tile, rng.choice([BF16, F16]), rng.choice([1, 1, 2, 3]), ratio * kv_heads, kv_heads, sq, sk, d, dv,
                                causal, out=rng.choice([None, None, F32]), lse_wanted=rng.random() < 0.8,
                                spread=rng.choice([1, 1, 10, 1e-3]), workspace=rng.random() < 0.8)
         print(f"{name}: {count} cases right so far", flush=True)

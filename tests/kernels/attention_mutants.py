@@ -83,7 +83,7 @@ MUTANTS = [
     ("sum of half the quad", SOFTMAX, "sum[r] += hopper::shuffle_xor(sum[r], 2);", ""),
     ("sum not corrected", SOFTMAX, "sum[r] *= correction[r];", ""),
     ("LSE in base 2", SOFTMAX, "* 0.6931471805599453f", ""),
-    ("rows without keys are divided by 0", OUTPUT, "softmax.sum[r] == 0 ? 0 : 1 / softmax.sum[r]", "1 / softmax.sum[r]"),
+    ("rows without keys are divided by 0", OUTPUT, "softmax.sum[r] == 0 ? 0 : inverse / softmax.sum[r]", "inverse / softmax.sum[r]"),
     ("rows past the end are stored", OUTPUT, "row < tile.extent.seqlen_q", "row <= tile.extent.seqlen_q"),
     ("columns past the end are stored", OUTPUT, "if (inside && i / 4 * 8 + lane % 4 * 8 < out.columns)", "if (inside)"),
     ("a quad's words are exchanged wrongly", OUTPUT, "odd ? w0 : w1, 1)", "odd ? w1 : w0, 1)"),

@@ -19,19 +19,34 @@ struct Row {
 constexpr Row table[] = {
     {TileId::d64_plain_turns, 0},               // 4 to 7 % over overlapped
     {TileId::d64_causal, 0},                    // 0 to 4 % over overlapped
+    {TileId::d96_plain, 0},
+    {TileId::d96_causal, 0},
     {TileId::d128_plain_wide_cluster, 2048},    // 2 to 3 % over single blocks
     {TileId::d128_plain, 0},                    // 0 to 4 % over turns from 1k on
     {TileId::d128_causal, 0},                   // within 1 % of overlapped
+    {TileId::d192x128_plain, 0},
+    {TileId::d192x128_causal, 0},
+    {TileId::d192_plain, 0},
+    {TileId::d192_causal, 0},
     {TileId::d256_plain, 0},                    // within 1 % of turns
     {TileId::d256_causal_overlapped, 0},        // 1 to 2 % over turns
     {TileId::d64_window, 0},
+    {TileId::d96_window, 0},
     {TileId::d128_window, 0},
+    {TileId::d192x128_window, 0},
+    {TileId::d192_window, 0},
     {TileId::d256_window, 0},
     {TileId::d64_scores, 0},
+    {TileId::d96_scores, 0},
     {TileId::d128_scores, 0},
+    {TileId::d192x128_scores, 0},
+    {TileId::d192_scores, 0},
     {TileId::d256_scores, 0},
     {TileId::d64_bias, 0},
+    {TileId::d96_bias, 0},
     {TileId::d128_bias, 0},
+    {TileId::d192x128_bias, 0},
+    {TileId::d192_bias, 0},
     {TileId::d256_bias, 0},
 };
 

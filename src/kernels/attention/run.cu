@@ -15,8 +15,8 @@ void add_instances(std::vector<Instance>& list) {
 const std::vector<Instance>& all_instances() {
   static const std::vector<Instance> all = [] {
     std::vector<Instance> list;
-    add_instances<hopper::bf16, 64, 128, 256>(list);
-    add_instances<hopper::f16, 64, 128, 256>(list);
+    add_instances<hopper::bf16, 64, 96, 128, 192, 256>(list);
+    add_instances<hopper::f16, 64, 96, 128, 192, 256>(list);
     return list;
   }();
   return all;

@@ -57,7 +57,8 @@ struct Problem {
   DType output_type = DType::kBF16;  // of O: that of Q, or F32
   int64_t batches = 1, heads = 1, kv_heads = 1;
   int64_t seqlen_q = 0, seqlen_k = 0;      // of all sequences, or the longest
-  int64_t head_dim = 0, v_head_dim = 0;    // multiples of 8 up to 256; compiled: 64, 128, 256
+  int64_t head_dim = 0,
+          v_head_dim = 0;  // multiples of 8 up to 256; compiled: 64, 96, 128, 192, 256 and (192, 128)
   Tensor q, k, v;                          // (batches, seqlen, heads, head dim)
   Tensor o;                                // written
   float* lse = nullptr;                    // (batches, heads, seqlen_q), natural logarithm; null: not wanted

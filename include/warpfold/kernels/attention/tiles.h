@@ -30,6 +30,11 @@ enum class TileId : uint8_t {
   d64_window,
   d64_scores,
   d64_bias,
+  d96_plain,
+  d96_causal,
+  d96_window,
+  d96_scores,
+  d96_bias,
   d128_plain,
   d128_plain_cluster,
   d128_plain_wide,
@@ -42,6 +47,16 @@ enum class TileId : uint8_t {
   d128_window,
   d128_scores,
   d128_bias,
+  d192x128_plain,
+  d192x128_causal,
+  d192x128_window,
+  d192x128_scores,
+  d192x128_bias,
+  d192_plain,
+  d192_causal,
+  d192_window,
+  d192_scores,
+  d192_bias,
   d256_plain,
   d256_plain_turns,
   d256_plain_cluster,
@@ -66,19 +81,19 @@ struct TileDefaults {
   static constexpr int math_warpgroups = 2, narrow_keys = 0, cluster = 1, polynomial = 0;
 };
 
-template <int kHeadDim, int kKeys>
+template <int kHeadDim, int kKeys, int kValueHeadDim = kHeadDim>
 struct PlainTile : TileDefaults {
-  static constexpr int head_dim = kHeadDim, v_head_dim = kHeadDim, tile_keys = kKeys;
+  static constexpr int head_dim = kHeadDim, v_head_dim = kValueHeadDim, tile_keys = kKeys;
 };
-template <int kHeadDim, int kKeys, int kNarrow>
-struct CausalTile : PlainTile<kHeadDim, kKeys> {
+template <int kHeadDim, int kKeys, int kNarrow, int kValueHeadDim = kHeadDim>
+struct CausalTile : PlainTile<kHeadDim, kKeys, kValueHeadDim> {
   static constexpr Mask mask = Mask::causal;
   static constexpr Schedule schedule = Schedule::ping_pong;
   static constexpr int narrow_keys = kNarrow;
 };
 
-template <int kHeadDim, int kKeys>
-struct WindowTile : PlainTile<kHeadDim, kKeys> {
+template <int kHeadDim, int kKeys, int kValueHeadDim = kHeadDim>
+struct WindowTile : PlainTile<kHeadDim, kKeys, kValueHeadDim> {
   static constexpr Mask mask = Mask::window;
   static constexpr Variant variant = Variant::window;
 };
@@ -141,6 +156,29 @@ struct D64Bias : WindowTile<64, 64> {
   static constexpr Variant variant = Variant::bias;
 };
 
+struct D96Plain : PlainTile<96, 176> {
+  static constexpr const char* name = "d96_plain";
+  static constexpr TileId id = TileId::d96_plain;
+};
+struct D96Causal : CausalTile<96, 128, 64> {
+  static constexpr const char* name = "d96_causal";
+  static constexpr TileId id = TileId::d96_causal;
+};
+struct D96Window : WindowTile<96, 128> {
+  static constexpr const char* name = "d96_window";
+  static constexpr TileId id = TileId::d96_window;
+};
+struct D96Scores : WindowTile<96, 128> {
+  static constexpr const char* name = "d96_scores";
+  static constexpr TileId id = TileId::d96_scores;
+  static constexpr Variant variant = Variant::scores;
+};
+struct D96Bias : WindowTile<96, 64> {
+  static constexpr const char* name = "d96_bias";
+  static constexpr TileId id = TileId::d96_bias;
+  static constexpr Variant variant = Variant::bias;
+};
+
 struct D128Plain : PlainTile<128, 128> {
   static constexpr const char* name = "d128_plain";
   static constexpr TileId id = TileId::d128_plain;
@@ -194,6 +232,52 @@ struct D128Scores : D128Window {
 struct D128Bias : WindowTile<128, 64> {
   static constexpr const char* name = "d128_bias";
   static constexpr TileId id = TileId::d128_bias;
+  static constexpr Variant variant = Variant::bias;
+};
+
+struct D192x128Plain : PlainTile<192, 128, 128> {
+  static constexpr const char* name = "d192x128_plain";
+  static constexpr TileId id = TileId::d192x128_plain;
+};
+struct D192x128Causal : CausalTile<192, 128, 64, 128> {
+  static constexpr const char* name = "d192x128_causal";
+  static constexpr TileId id = TileId::d192x128_causal;
+};
+struct D192x128Window : WindowTile<192, 128, 128> {
+  static constexpr const char* name = "d192x128_window";
+  static constexpr TileId id = TileId::d192x128_window;
+};
+struct D192x128Scores : WindowTile<192, 128, 128> {
+  static constexpr const char* name = "d192x128_scores";
+  static constexpr TileId id = TileId::d192x128_scores;
+  static constexpr Variant variant = Variant::scores;
+};
+struct D192x128Bias : WindowTile<192, 64, 128> {
+  static constexpr const char* name = "d192x128_bias";
+  static constexpr TileId id = TileId::d192x128_bias;
+  static constexpr Variant variant = Variant::bias;
+};
+
+struct D192Plain : PlainTile<192, 112> {
+  static constexpr const char* name = "d192_plain";
+  static constexpr TileId id = TileId::d192_plain;
+};
+struct D192Causal : CausalTile<192, 112, 64> {
+  static constexpr const char* name = "d192_causal";
+  static constexpr TileId id = TileId::d192_causal;
+};
+struct D192Window : WindowTile<192, 112> {
+  static constexpr const char* name = "d192_window";
+  static constexpr TileId id = TileId::d192_window;
+};
+struct D192Scores : WindowTile<192, 96> {
+  static constexpr const char* name = "d192_scores";
+  static constexpr TileId id = TileId::d192_scores;
+  static constexpr Variant variant = Variant::scores;
+};
+struct D192Bias : WindowTile<192, 48> {
+  static constexpr const char* name = "d192_bias";
+  static constexpr TileId id = TileId::d192_bias;
   static constexpr Variant variant = Variant::bias;
 };
 
@@ -254,6 +338,16 @@ constexpr auto with_tile(TileId id, F&& f) {
       return f(D64Scores{});
     case TileId::d64_bias:
       return f(D64Bias{});
+    case TileId::d96_plain:
+      return f(D96Plain{});
+    case TileId::d96_causal:
+      return f(D96Causal{});
+    case TileId::d96_window:
+      return f(D96Window{});
+    case TileId::d96_scores:
+      return f(D96Scores{});
+    case TileId::d96_bias:
+      return f(D96Bias{});
     case TileId::d128_plain: return f(D128Plain{});
     case TileId::d128_plain_cluster: return f(D128PlainCluster{});
     case TileId::d128_plain_wide: return f(D128PlainWide{});
@@ -269,6 +363,26 @@ constexpr auto with_tile(TileId id, F&& f) {
       return f(D128Scores{});
     case TileId::d128_bias:
       return f(D128Bias{});
+    case TileId::d192x128_plain:
+      return f(D192x128Plain{});
+    case TileId::d192x128_causal:
+      return f(D192x128Causal{});
+    case TileId::d192x128_window:
+      return f(D192x128Window{});
+    case TileId::d192x128_scores:
+      return f(D192x128Scores{});
+    case TileId::d192x128_bias:
+      return f(D192x128Bias{});
+    case TileId::d192_plain:
+      return f(D192Plain{});
+    case TileId::d192_causal:
+      return f(D192Causal{});
+    case TileId::d192_window:
+      return f(D192Window{});
+    case TileId::d192_scores:
+      return f(D192Scores{});
+    case TileId::d192_bias:
+      return f(D192Bias{});
     case TileId::d256_plain: return f(D256Plain{});
     case TileId::d256_plain_turns: return f(D256PlainTurns{});
     case TileId::d256_plain_cluster: return f(D256PlainCluster{});
