@@ -137,8 +137,8 @@ void attention(const AttentionProblem& p, const KvLayer& cache, AttentionWorkspa
     float* l = ws.l.data() + item * kMaxQueryRows;
     attention_kernels().attend({cache.type(), cache.k(t.kv_head), cache.v(t.kv_head),
                                 cache.k_scale(t.kv_head), cache.v_scale(t.kv_head), d, dp, rows, q, begin,
-                                end, first, last, p.softcap, p.alibi != nullptr ? slopes : nullptr, positions,
-                                o, m, l});
+                                end, first, last, o, m, l, p.softcap, p.alibi != nullptr ? slopes : nullptr,
+                                positions});
     if (parts == 1) write_rows(t, o, m, l);
   });
   if (parts == 1) return;

@@ -27,12 +27,12 @@ struct QueryTile {
   const std::int64_t* begin;  // (R) first key a row may see
   const std::int64_t* end;    // (R) one past the last
   std::int64_t first, last;   // keys to visit
-  float softcap;
-  const float* slope;            // (R), or null
-  const std::int64_t* position;  // (R)
   float* o;                // (R, Dp)
   float* m;                // (R)
   float* l;                // (R)
+  float softcap = 0;       // 0: none
+  const float* slope = nullptr;            // (R), or null
+  const std::int64_t* position = nullptr;  // (R), where slopes are
 };
 
 struct AttentionKernels {
