@@ -166,7 +166,7 @@ typedef enum wf_mask { WF_NO_MASK = 0, WF_CAUSAL = 1, WF_WINDOW = 2 } wf_mask;
  * A row that sees no key has O = 0 and LSE = -inf. */
 typedef struct wf_attention_problem {
   size_t struct_bytes;
-  wf_type type, output_type; /* BF16 or F16; O: the same or F32 */
+  wf_type type, output_type; /* BF16, F16 or F8_E4M3; O: the same, of F8_E4M3 BF16, or F32 */
   int64_t batches, heads, kv_heads, seqlen_q, seqlen_k, head_dim, v_head_dim;
   const void *q, *k, *v;
   void* o;
@@ -195,6 +195,10 @@ typedef struct wf_attention_problem {
   wf_type bias_type;
   int bias_is_mask;
   int64_t bias_batch_stride, bias_head_stride, bias_row_stride, bias_key_stride;
+  /* Of F8_E4M3, (batches, kv_heads): what the elements are to be multiplied with, above 0; null is 1, strides
+   * may be 0. */
+  const float *q_descale, *k_descale, *v_descale;
+  int64_t descale_batch_stride, descale_head_stride;
 } wf_attention_problem;
 
 /* tile: an index below wf_attention_tile_count(), or -1 for the tile that Warpfold chooses. */

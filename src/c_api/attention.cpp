@@ -48,6 +48,9 @@ Result<attention::Problem> problem_of(const wf_attention_problem* given) {
   out.sink = p.sink;
   out.alibi = p.alibi;
   out.alibi_batch_stride = p.alibi_batch_stride;
+  out.q_descale = {p.q_descale, p.descale_batch_stride, p.descale_head_stride};
+  out.k_descale = {p.k_descale, p.descale_batch_stride, p.descale_head_stride};
+  out.v_descale = {p.v_descale, p.descale_batch_stride, p.descale_head_stride};
   if (p.bias != nullptr) {
     out.bias = {
         p.bias,           warpfold::DType::kBool, p.bias_batch_stride, p.bias_head_stride, p.bias_row_stride,

@@ -9,6 +9,11 @@
 // 2^-17 for the roundings of ALiBi and bias, up to 2^4 each. Sums of P are of the unrounded values, so
 // roundings do not cancel. fp16 rounds what is below 2^-14 to multiples of 2^-24: 2^-25 more for O, and 2^-25
 // sum_j |V_j| for P. |LSE - want| <= e + 2^-22 |want|.
+// Of a row with a score above 2^5, what is subtracted from it is rounded, too: 2^-22 of the largest score
+// more. e4m3: u is 2^-4, and P, times 2^8, is rounded to multiples of 2^-9 where it is small: 2^-18 sum_j
+// |V_j|. The chip's sums keep 13 bits after the leading one of the largest of an instruction's 33 terms: with
+// S the largest sum |q||k| of the row, a score is off by scale head_dim / 32 * 33 * 2^-13 S, and O by
+// seqlen_k / 32 * 33 * 2^-13 sum_j P_j |V_j| more.
 //
 // Around and between tensors lies NaN: in K and V past each sequence's end, in Q's, in O's padding, which
 // must stay. WF_SEEDS=n runs n schedules of each case instead of the default; WF_CASE=text only the cases
@@ -31,6 +36,7 @@
 namespace warpfold::kernels::attention {
 
 using hopper::bf16;
+using hopper::e4m3;
 using hopper::f16;
 
 struct Rng {
@@ -54,6 +60,8 @@ T from_double(double x) {
     return hopper::to_bf16(float(x));
   else if constexpr (std::is_same_v<T, f16>)
     return hopper::to_f16(float(x));
+  else if constexpr (std::is_same_v<T, e4m3>)
+    return hopper::to_e4m3(float(x));
   else
     return T(x);
 }
@@ -104,6 +112,7 @@ struct Case {
     bool bias_repeats = false;  // one row of bias for all
   } options = {};
   bool steep = false;  // the last keys are the largest by far, so that the maximum of the first is far below
+  bool descale = false;  // 8-bit: with factors of each sequence and KV head
 };
 
 // A bias (batches, heads, rows, keys) with keys apart and NaN between: of each value 1 in 5 hides the key.
@@ -180,8 +189,10 @@ std::string check(const Case& c, uint64_t seed, double& ms) {
   fill(v, ks, k_packed, c.kv_heads, dv, 1);
 
   Problem p;
-  p.type = std::is_same_v<T, bf16> ? DType::kBF16 : DType::kF16;
-  p.output_type = std::is_same_v<Out, float> ? DType::kF32 : p.type;
+  p.type = std::is_same_v<T, bf16> ? DType::kBF16 : std::is_same_v<T, f16> ? DType::kF16 : DType::kF8E4M3;
+  p.output_type = std::is_same_v<Out, float> ? DType::kF32
+                  : std::is_same_v<Out, f16> ? DType::kF16
+                                             : DType::kBF16;
   p.batches = c.batches;
   p.heads = c.heads;
   p.kv_heads = c.kv_heads;
@@ -239,6 +250,17 @@ std::string check(const Case& c, uint64_t seed, double& ms) {
   if (bias.type != DType::kF64)
     p.bias = {bias.bytes.data(), bias.type,       bias.batch_stride,
               bias.head_stride,  bias.row_stride, bias.key_stride};
+  std::vector<float> descales;  // of Q, K and V
+  for (int x = 0; x < 3 * c.batches * c.kv_heads; ++x)
+    descales.push_back(c.descale ? float(0.5 + rng.below(100) * 0.01) : 1);
+  const auto descale = [&](int which, int b, int h) {
+    return double(descales[size_t((which * c.batches + b) * c.kv_heads + h)]);
+  };
+  if (c.descale) {
+    p.q_descale = {descales.data(), c.kv_heads, 1};
+    p.k_descale = {descales.data() + c.batches * c.kv_heads, c.kv_heads, 1};
+    p.v_descale = {descales.data() + 2 * c.batches * c.kv_heads, c.kv_heads, 1};
+  }
   hopper::emulator::options().seed = seed;
   int counter = 0;
   if (c.claims) {
@@ -251,8 +273,13 @@ std::string check(const Case& c, uint64_t seed, double& ms) {
   if (!launched) return launched.error().message;
   if (counter != 0) return "the counter ends at " + std::to_string(counter);
 
-  const double u = std::is_same_v<T, bf16> ? 0x1p-8 : 0x1p-11;
-  const double u_out = std::is_same_v<Out, float> ? 0x1p-24 : u;
+  constexpr auto unit = []<class X>(X) {
+    return std::is_same_v<X, bf16>   ? 0x1p-8
+           : std::is_same_v<X, f16>  ? 0x1p-11
+           : std::is_same_v<X, e4m3> ? 0x1p-4
+                                     : 0x1p-24;
+  };
+  const double u = unit(T{}), u_out = unit(Out{});
   const double e = 0x1p-18 + (c.options.softcap + 8) * 0x1p-20 + c.seqlen_k * 0x1p-24 +
                    (Config::polynomial > 0 ? 7.6e-5 : 0);
   const auto wrong = [&](const char* what, int b, int i, int h, int x, double got, double want) {
@@ -272,15 +299,24 @@ std::string check(const Case& c, uint64_t seed, double& ms) {
         const double sink = c.options.sink ? double(sinks[size_t(h)]) : -INFINITY;
         rule.slope = c.options.alibi ? double(slopes[size_t(b * c.heads + h)]) : 0;
         weight.assign(size_t(sk), -INFINITY);
-        double top = sink, sum = 0;
+        double top = sink, sum = 0, largest_size = 0;
         for (int j = int(first); j < end; ++j) {
-          double s = 0;
-          for (int x = 0; x < d; ++x) s += to_double(q.at(qb, qi, h, x)) * to_double(k.at(kb, k0 + j, kv, x));
+          double s = 0, s_size = 0;
+          for (int x = 0; x < d; ++x) {
+            const double term = to_double(q.at(qb, qi, h, x)) * to_double(k.at(kb, k0 + j, kv, x));
+            s += term;
+            s_size += std::fabs(term);
+          }
+          s *= descale(0, b, kv) * descale(1, b, kv);
+          largest_size = std::max(largest_size, s_size * descale(0, b, kv) * descale(1, b, kv));
           weight[size_t(j)] = rule.score(s, i + sk - sq - j, bias.at(b, h, i, j));
           top = std::max(top, weight[size_t(j)]);
         }
         const bool none = top == -INFINITY;
         const double large = !none && std::fabs(top) > 32 ? std::fabs(top) * 0x1p-22 : 0;
+        const double score =
+            Config::eight_bit ? double(p.scale) * (d + 31) / 32 * 33 * 0x1p-13 * largest_size : 0;
+        const double products = Config::eight_bit ? (sk + 31) / 32 * 33 * 0x1p-13 : 0;
         for (double& w : weight) sum += w = none ? 0 : std::exp(w - top);
         if (!none) sum += std::exp(sink - top);
         want.assign(size_t(dv), 0);
@@ -288,21 +324,25 @@ std::string check(const Case& c, uint64_t seed, double& ms) {
         values.assign(size_t(dv), 0);
         for (int j = int(first); j < end && !none; ++j)
           for (int x = 0; x < dv; ++x) {
-            const double part = weight[size_t(j)] / sum * to_double(v.at(kb, k0 + j, kv, x));
+            const double part =
+                weight[size_t(j)] / sum * to_double(v.at(kb, k0 + j, kv, x)) * descale(2, b, kv);
             want[size_t(x)] += part;
             size[size_t(x)] += std::fabs(part);
-            values[size_t(x)] += std::fabs(to_double(v.at(kb, k0 + j, kv, x)));
+            values[size_t(x)] += std::fabs(to_double(v.at(kb, k0 + j, kv, x))) * descale(2, b, kv);
           }
         for (int x = 0; x < dv; ++x) {
           const double got = to_double(o.at(qb, qi, h, x)), w = want[size_t(x)];
-          const double small = std::is_same_v<T, f16> ? 0x1p-25 * (1 + values[size_t(x)]) : 0;
-          if (!(std::fabs(got - w) <= (u + e + large) * size[size_t(x)] + u_out * std::fabs(got) + small))
+          const double small = std::is_same_v<T, f16>    ? 0x1p-25 * (1 + values[size_t(x)])
+                               : std::is_same_v<T, e4m3> ? 0x1p-18 * values[size_t(x)]
+                                                         : 0;
+          if (!(std::fabs(got - w) <=
+                (u + e + large + 2 * score + products) * size[size_t(x)] + u_out * std::fabs(got) + small))
             return wrong("O", b, i, h, x, got, w);
         }
         if (c.wants_lse) {
           const double got = double(lse[size_t(qb * lse_batch + h * lse_head + qi)]);
           const double w = none ? -INFINITY : top + std::log(sum);
-          if (got != w && !(std::fabs(got - w) <= e + large + std::fabs(w) * 0x1p-22))
+          if (got != w && !(std::fabs(got - w) <= e + large + score + std::fabs(w) * 0x1p-22))
             return wrong("LSE", b, i, h, 0, got, w);
         }
         touched += size_t(dv);
@@ -316,7 +356,7 @@ std::string check(const Case& c, uint64_t seed, double& ms) {
   return "";
 }
 
-template <class Config, class Out = typename Config::Element>
+template <class Config, class Out = typename Config::Result>
 void run(std::initializer_list<Case> cases, uint64_t default_seeds = 6) {
   const char* only = std::getenv("WF_CASE");
   if (only != nullptr && std::string(Config::name).find(only) == std::string::npos) GTEST_SKIP();
@@ -339,5 +379,7 @@ template <class Tile>
 using Bf16 = Config<bf16, Tile>;
 template <class Tile>
 using F16 = Config<f16, Tile>;
+template <class Tile>
+using E4m3 = Config<e4m3, Tile>;
 
 }  // namespace warpfold::kernels::attention

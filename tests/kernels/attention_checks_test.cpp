@@ -96,10 +96,10 @@ TEST(AttentionChecks, NamesArgumentAndRule) {
   EXPECT_EQ(why(p), "attention: heads = 6 is no multiple of kv_heads = 4");
   p = good();
   p.type = p.output_type = WF_F32;
-  EXPECT_EQ(why(p), "attention: Q, K and V of type F32; BF16 and F16 are supported");
+  EXPECT_EQ(why(p), "attention: Q, K and V of type F32; BF16, F16 and F8_E4M3 are supported");
   p = good();
   p.output_type = WF_F16;
-  EXPECT_EQ(why(p), "attention: O of type F16 for inputs of type BF16; that type and F32 are supported");
+  EXPECT_EQ(why(p), "attention: O of type F16 for inputs of type BF16; BF16 and F32 are supported");
   p = good();
   p.head_dim = 60;
   EXPECT_EQ(why(p), "attention: head_dim = 60; multiples of 8 from 8 to 256 are supported");
@@ -193,6 +193,41 @@ TEST(AttentionChecks, Options) {
   EXPECT_EQ(why(p), "attention: the bias reaches beyond the address space");
 }
 
+TEST(AttentionChecks, EightBits) {
+  wf_attention_problem p = good();
+  p.type = WF_F8_E4M3;
+  EXPECT_EQ(why(p), "");
+  p.q_descale = floats(4);
+  p.k_descale = floats(5);
+  p.v_descale = floats(6);
+  EXPECT_EQ(why(p), "") << "one factor for all";
+  p.descale_batch_stride = -2;
+  EXPECT_EQ(why(p), "attention: q_descale has strides of -2 and 0 elements");
+  p.descale_batch_stride = 2;
+  p.v_descale = reinterpret_cast<float*>(place(6) + 2);
+  EXPECT_EQ(why(p), "attention: v_descale starts 2 bytes after a multiple of 4");
+  p = good();
+  p.k_descale = floats(5);
+  EXPECT_EQ(why(p), "attention: k_descale is for F8_E4M3 only");
+  p = good();
+  p.type = WF_F8_E4M3;
+  p.output_type = WF_F16;
+  EXPECT_EQ(why(p), "attention: O of type F16 for inputs of type F8_E4M3; BF16 and F32 are supported");
+  p.output_type = WF_F32;
+  p.v_head_dim = 72;
+  EXPECT_EQ(why(p), "attention: v_head_dim = 72; multiples of 16 from 16 to 256 are supported");
+  p.v_head_dim = 64;
+  p.k_row_stride = 136;
+  EXPECT_EQ(why(p),
+            "attention: K has a row stride of 136 elements = 136 bytes; TMA needs a multiple of 16 bytes");
+  p.k_row_stride = 128;
+  p.softcap = 5;
+  EXPECT_EQ(why(p), "attention: F8_E4M3 is compiled without softcap, alibi and bias");
+  p.softcap = 0;
+  p.sink = floats(4);
+  EXPECT_EQ(why(p), "");
+}
+
 // Which tile serves which problem: plain ones their own mask, those with options every mask.
 TEST(AttentionChecks, Tiles) {
   char text[512];
@@ -200,8 +235,7 @@ TEST(AttentionChecks, Tiles) {
     for (int i = 0; i < wf_attention_tile_count(); ++i)
       if (wf_attention_tile_name(i) == name) {
         wf_attention_run(&p, i, nullptr, text, sizeof text);  // with no GPU it fails later, in other words
-        return std::string(text).find("is for other head dims, another mask") ==
-               std::string::npos;
+        return std::string(text).find("is for other types or head dims, another mask") == std::string::npos;
       }
     ADD_FAILURE() << name;
     return false;

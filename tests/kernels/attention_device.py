@@ -8,6 +8,8 @@ where e = 2^-17 + seqlen_k 2^-24 covers fp32 (and 7.6e-5 more where exponentials
 a score: each m64nNk16 product adds 17 terms, each cut at 2^-24 of the largest, which is at most sum |q||k|, so
 s = scale * head_dim / 16 * 17 * 2^-24 * max_j sum |q||k_j|; P_j and their sum are off by a factor exp(s) each. fp16 rounds what is
 below 2^-14 to multiples of 2^-24: 2^-25 more for O, and 2^-25 sum_j |V_j| for P.
+e4m3 rounds P, times 2^8, by 2^-4 of it or 2^-9 / 2: 2^-18 sum_j |V_j|; its products keep 13 bits after the leading one of the largest
+of 33 terms, so u is 2^-13 for 2^-24 above, and O is off by seqlen_k / 32 * 33 * 2^-13 sum_j P_j |V_j| more.
 Memory between rows, heads and sequences and past their ends holds NaN; around O and LSE nothing may be written.
 """
 import itertools
@@ -27,19 +29,20 @@ from attention_c import Attention  # noqa: E402
 
 import edge_memory  # noqa: E402
 
-BF16, F16, F32 = torch.bfloat16, torch.float16, torch.float32
-U = {BF16: 2.0**-8, F16: 2.0**-11, F32: 2.0**-24}
+BF16, F16, F32, E4M3 = torch.bfloat16, torch.float16, torch.float32, torch.float8_e4m3fn
+U = {E4M3: 2.0**-4, BF16: 2.0**-8, F16: 2.0**-11, F32: 2.0**-24}
 NAN = float("nan")
 
 
 def padded(rng, batches, rows, heads, dim, dtype):
     """A (batches, rows, heads, dim) view inside NaN, with odd strides, and the whole of it."""
     extra = rng.choice([0, 8])
-    whole = torch.full((batches, rows + 2 + rng.choice([0, 3]), heads + rng.choice([0, 1]), dim + extra), NAN, device="cuda", dtype=dtype)
+    extra *= 2  # 16 bytes of 8-bit elements
+    whole = torch.full((batches, rows + 2 + rng.choice([0, 3]), heads + rng.choice([0, 1]), dim + extra), NAN, device="cuda").to(dtype)
     return whole, whole[:, 1:1 + rows, :heads, :dim]
 
 
-def reference(q, k, v, window, scale, softcap=0, sink=None, alibi=None, bias=None):
+def reference(q, k, v, window, scale, softcap=0, sink=None, alibi=None, bias=None, eight_bit=False):
     """O, sum_j P_j |V_j|, sum_j |V_j|, LSE and the largest error of a score of one sequence (rows, heads, dim) in float64.
 
     window: (left, right), below 0 without limit. sink, alibi: (heads). bias: (heads, rows, keys), bool or added."""
@@ -47,8 +50,8 @@ def reference(q, k, v, window, scale, softcap=0, sink=None, alibi=None, bias=Non
     q, k, v = (x.double().transpose(0, 1) for x in (q, k, v))
     k, v = (x.repeat_interleave(ratio, 0) for x in (k, v))
     s = q @ k.transpose(1, 2) * scale
-    terms = -(-q.shape[2] // 16) * 17
-    error = scale * terms * 2.0**-24 * (q.abs() @ k.abs().transpose(1, 2)).amax(-1) if s.shape[2] else torch.zeros(s.shape[:2], device="cuda")
+    unit = -(-q.shape[2] // 32) * 33 * 2.0**-13 if eight_bit else -(-q.shape[2] // 16) * 17 * 2.0**-24
+    error = scale * unit * (q.abs() @ k.abs().transpose(1, 2)).amax(-1) if s.shape[2] else torch.zeros(s.shape[:2], device="cuda")
     if softcap:
         s = softcap * torch.tanh(s / softcap)
         error = error + softcap * 2.0**-20
@@ -71,11 +74,12 @@ def reference(q, k, v, window, scale, softcap=0, sink=None, alibi=None, bias=Non
 
 
 def check(lib, rng, tile, dtype, batches, heads, kv_heads, sq, sk, d, dv, causal, out=None, q_lengths=None, k_lengths=None,
-          packed=False, lse_wanted=True, spread=1.0, workspace=True, window=None, softcap=0, sink=False, alibi=False, bias=None):
+          packed=False, lse_wanted=True, spread=1.0, workspace=True, window=None, softcap=0, sink=False, alibi=False, bias=None, descale=False):
     """window: (left, right) instead of `causal`. bias: a dtype, bool for a mask."""
     case = dict(tile=lib.tiles[tile] if tile >= 0 else "auto", dtype=dtype, out=out, batches=batches, heads=(heads, kv_heads),
-                seqlen=(sq, sk), dims=(d, dv), causal=causal, q_lengths=q_lengths, k_lengths=k_lengths, packed=packed, window=window, softcap=softcap, sink=sink, alibi=alibi, bias=bias)
-    out = out or dtype
+                seqlen=(sq, sk), dims=(d, dv), causal=causal, q_lengths=q_lengths, k_lengths=k_lengths, packed=packed, window=window, softcap=softcap, sink=sink, alibi=alibi, bias=bias, descale=descale)
+    eight_bit = dtype == E4M3
+    out = out or (BF16 if eight_bit else dtype)
     ql, kl = q_lengths or [sq] * batches, k_lengths or [sk] * batches
     qp, kp = packed and q_lengths is not None, packed and k_lengths is not None
     starts = lambda lengths: list(itertools.accumulate(lengths, initial=0))  # noqa: E731
@@ -93,7 +97,7 @@ def check(lib, rng, tile, dtype, batches, heads, kv_heads, sq, sk, d, dv, causal
     for b in range(batches):
         for x, lengths, firsts, is_packed, size in ((q, ql, qs, qp, spread), (k, kl, ks, kp, 1), (v, kl, ks, kp, 1)):
             part = rows(x, b, lengths, firsts, is_packed)
-            part.copy_(torch.randn(part.shape, device="cuda") * size)
+            part.copy_((torch.randn(part.shape, device="cuda") * size).to(dtype))
     t = lambda x: torch.tensor(x, device="cuda", dtype=torch.int32)  # noqa: E731
     lengths = {}
     if q_lengths is not None:
@@ -113,6 +117,10 @@ def check(lib, rng, tile, dtype, batches, heads, kv_heads, sq, sk, d, dv, causal
         values = torch.randn(*sizes[:3], sizes[3] * step, device="cuda") * 2
         values[torch.rand(values.shape, device="cuda") < 0.2] = -math.inf
         options["bias"] = (values.isfinite() if bias is torch.bool else values.to(bias))[..., ::step].expand(batches, heads, sq, sk)
+    factors = torch.ones(3, batches, kv_heads, device="cuda")
+    if descale:
+        factors = torch.rand(3, batches, kv_heads, device="cuda") + 0.5
+        options["descale"] = factors.unbind()
     see = window if window is not None else (-1, 0) if causal else (-1, -1)
     first = (lambda x, is_packed: x[0] if is_packed else x)  # noqa: E731
     problem = lib.problem(first(q, qp), first(k, kp), first(v, kp), first(o, qp), first(lse, qp) if lse_wanted else None, causal, scale,
@@ -124,11 +132,15 @@ def check(lib, rng, tile, dtype, batches, heads, kv_heads, sq, sk, d, dv, causal
     assert torch.equal(again.nan_to_num(7), o.nan_to_num(7)), (case, "another result in the second run")
     e = 2.0**-17 + sk * 2.0**-24 + (7.6e-5 if tile < 0 or "polynomial" in lib.tiles[tile] else 0)
     for b in range(batches):
-        want, size, values, want_lse, score = reference(rows(q, b, ql, qs, qp), rows(k, b, kl, ks, kp), rows(v, b, kl, ks, kp), see, scale,
+        parts = [rows(x, b, n, firsts, is_packed).double() * f.repeat_interleave(x.shape[-2] // kv_heads)[:, None]
+                 for x, n, firsts, is_packed, f in ((q, ql, qs, qp, factors[0, b]), (k, kl, ks, kp, factors[1, b]), (v, kl, ks, kp, factors[2, b]))]
+        want, size, values, want_lse, score = reference(*parts, see, scale,
                                                           softcap, options.get("sink"), options["alibi"][b] if alibi else None,
-                                                          options["bias"][b, :, :ql[b], :kl[b]] if bias is not None else None)
+                                                          options["bias"][b, :, :ql[b], :kl[b]] if bias is not None else None, eight_bit)
         got = rows(o, b, ql, qs, qp)
-        bound = (U[dtype] + e + 2 * score.transpose(0, 1)[..., None]) * size + U[out] * got.double().abs() + 2.0**-25 * (1 + (values if dtype == F16 else 0))
+        sums = -(-kl[b] // 32) * 33 * 2.0**-13 if eight_bit else 0
+        small = 2.0**-25 + (values * (2.0**-25 if dtype == F16 else 2.0**-18) if dtype in (F16, E4M3) else 0)
+        bound = (U[dtype] + e + sums + 2 * score.transpose(0, 1)[..., None]) * size + U[out] * got.double().abs() + small
         wrong = ~((got.double() - want).abs() <= bound)
         assert not bool(wrong.any()), (case, b, int(wrong.sum()), "wrong elements of O, first", wrong.nonzero()[0].tolist(),
                                        "by", float(torch.nan_to_num((got.double() - want).abs(), math.inf).max()))
@@ -185,7 +197,7 @@ def check_options(lib, rng, few):
     count = 0
     for tile, name in enumerate(lib.tiles):
         offer = name.split("_")[1]
-        if offer not in ("window", "scores", "bias"):
+        if offer not in ("window", "scores", "bias") or "e4m3" in name:
             continue
         d, dv = dims(name)
         for _ in range(12 if few else 120):
@@ -204,6 +216,27 @@ def check_options(lib, rng, few):
         print(f"{name}: {count} cases of options right so far", flush=True)
     for window, sink in (((1024, 0), False), ((127, 0), True), ((-1, 0), True)):  # the table's choice, at length
         count += check(lib, rng, -1, BF16, 1, 8, 2, 300 if few else 6000, 500 if few else 6000, 64, 64, False, window=window, sink=sink)
+    return count
+
+
+def check_e4m3(lib, rng, few):
+    count = 0
+    for tile, name in enumerate(lib.tiles):
+        if "e4m3" not in name:
+            continue
+        d, _ = dims(name)
+        for _ in range(15 if few else 150):
+            batches, ratio, kv_heads = rng.choice([1, 1, 2, 3]), rng.choice([1, 2, 4]), rng.choice([1, 2])
+            sq, sk = (rng.choice([1, 17, 64, 96, 97, 128, 129, 200, 300, 500, 900]) for _ in "qk")
+            lengths = {}
+            if rng.random() < 0.3:
+                draw = lambda most: [most] + [rng.randint(0, most) for _ in range(batches - 1)]  # noqa: E731
+                lengths = {"q_lengths": draw(sq), "k_lengths": draw(sk), "packed": rng.random() < 0.5}
+            window = (rng.choice([-1, 0, 20, 128, 200]), rng.choice([-1, 0, 33])) if "window" in name else None
+            count += check(lib, rng, tile, E4M3, batches, ratio * kv_heads, kv_heads, sq, sk, d, rng.choice([d, d, d - 16]), "causal" in name,
+                           out=rng.choice([None, None, F32]), window=window, sink=window is not None and rng.random() < 0.5,
+                           descale=rng.random() < 0.5, **lengths)
+        print(f"{name}: {count} cases of e4m3 right so far", flush=True)
     return count
 
 
@@ -246,7 +279,7 @@ def main():
     torch.manual_seed(1)
     count = 0
     for tile, name in enumerate(lib.tiles):
-        if name.split("_")[1] in ("window", "scores", "bias"):
+        if name.split("_")[1] in ("window", "scores", "bias") or "e4m3" in name:
             continue
         d, dv = dims(name)
         causal = "causal" in name
@@ -274,6 +307,7 @@ def main():
                                    packed=packed and 0.15 <= only <= 0.85)
     print(f"{count} cases right with lengths and other head dims", flush=True)
     count += check_options(lib, rng, few)
+    count += check_e4m3(lib, rng, few)
     for d in () if few else (64, 128, 256):
         for causal in (False, True):
             for sq, sk in ((2048, 2048), (1000, 4100), (4100, 1000)):

@@ -3,20 +3,21 @@
 
 Usage: attention_mutants.py --test attention_emulated_test.cpp --libraries a.a ... [--subset] [--seeds n] [--only text]
 A mutant that survives is a failure, and so is one that no longer compiles or whose text is not in the source. --subset
-runs every nineteenth.
+runs every twentieth.
 """
 from planted_bugs import check_headers
 
 FOLDER = "warpfold/kernels/attention/"
 KERNEL, RASTER, SOFTMAX, OUTPUT, VIEW, SCORES = (FOLDER + x + ".h" for x in ("kernel", "raster", "softmax", "output", "view", "scores"))
-LAUNCH, CONFIG, PIPELINE = FOLDER + "launch.h", FOLDER + "config.h", "warpfold/kernels/pipeline.h"
+VALUES, LAUNCH, CONFIG, PIPELINE = FOLDER + "values.h", FOLDER + "launch.h", FOLDER + "config.h", "warpfold/kernels/pipeline.h"
 
+E4M3 = "attention_e4m3_emulated_test.cpp"
 OPTIONS, ORDER = "attention_options_emulated_test.cpp", "attention_raster_test.cpp"
 
 # (what is wrong, file, text, replacement[, test])
 MUTANTS = [
     ("K loaded into a stage in use", KERNEL, "hopper::mbarrier_wait(shared.k_empty(k.stage), k.parity ^ 1);", ""),
-    ("V loaded into a stage in use", KERNEL, "hopper::mbarrier_wait(shared.v_empty(v.stage), v.parity ^ 1);", ""),
+    ("V loaded into a stage in use", KERNEL, "hopper::mbarrier_wait(shared.landing_empty(v.stage), v.parity ^ 1);", ""),
     ("Q loaded over rows in use", KERNEL, "hopper::mbarrier_wait(shared.q_empty(w), parity);", ""),
     ("scores before K is there", KERNEL,
      "hopper::mbarrier_wait(shared.k_full(stage(count)), parity(count));", ""),
@@ -27,8 +28,8 @@ MUTANTS = [
     ("scores used, and K released, while Q K^T runs", KERNEL, "finish_scores<1>", "finish_scores<2>"),
     ("O used, and V released, while P V runs", KERNEL, "hopper::wgmma_wait<0>();\n    hopper::keep_in_registers(sums);",
      "hopper::keep_in_registers(sums);"),
-    ("probabilities overwritten under P V", KERNEL, "finish_values(sums, p);\n    to_probabilities(p, scores);",
-     "to_probabilities(p, scores);\n    finish_values(sums, p);"),
+    ("probabilities overwritten under P V", KERNEL, "finish_values(sums, p);\n    to_operand<typename Config::Element>(p, scores);",
+     "to_operand<typename Config::Element>(p, scores);\n    finish_values(sums, p);"),
     ("O rescaled under P V", KERNEL, "rescale(sums, weights);\n    issue_values(sums, p);\n    pass_turn",
      "issue_values(sums, p);\n    rescale(sums, weights);\n    pass_turn"),
     ("O not rescaled", KERNEL, "sums[i] *= weights.correction[i / 2 % 2];", ";"),
@@ -43,7 +44,7 @@ MUTANTS = [
     ("skipped keys of V are kept", KERNEL,
      "      release<Config::cluster>(shared.v_empty(stage(values)));\n      if (i < all)", "      if (i < all)"),
     ("skipped stages are not counted", KERNEL, "i <= count; ++i, ++values", "i <= count; ++i"),
-    ("order of P's registers", KERNEL, "p[i / 8][i / 2 % 4] =", "p[i / 8][i / 4 % 2 + i / 2 % 2 * 2] ="),
+    ("order of P's registers", VALUES, "p[i / 8][i / 2 % 4] =", "p[i / 8][i / 4 % 2 + i / 2 % 2 * 2] ="),
     ("causal limit off by one", VIEW, "Config::causal && row + 1 + more < all ? row + 1 + more : all",
      "Config::causal && row + more < all ? row + more : all"),
     ("narrow products of one key too many", VIEW, "<= Config::narrow_keys", "<= Config::narrow_keys + 1"),
@@ -83,7 +84,7 @@ MUTANTS = [
     ("sum of half the quad", SOFTMAX, "sum[r] += hopper::shuffle_xor(sum[r], 2);", ""),
     ("sum not corrected", SOFTMAX, "sum[r] *= correction[r];", ""),
     ("LSE in base 2", SOFTMAX, "* 0.6931471805599453f", ""),
-    ("rows without keys are divided by 0", OUTPUT, "softmax.sum[r] == 0 ? 0 : inverse / softmax.sum[r]", "inverse / softmax.sum[r]"),
+    ("rows without keys are divided by 0", OUTPUT, "softmax.sum[r] == 0 ? 0 : inverse", "inverse"),
     ("rows past the end are stored", OUTPUT, "row < tile.extent.seqlen_q", "row <= tile.extent.seqlen_q"),
     ("columns past the end are stored", OUTPUT, "if (inside && i / 4 * 8 + lane % 4 * 8 < out.columns)", "if (inside)"),
     ("a quad's words are exchanged wrongly", OUTPUT, "odd ? w0 : w1, 1)", "odd ? w1 : w0, 1)"),
@@ -101,7 +102,7 @@ MUTANTS = [
     ("key tiles below are kept", KERNEL, "skip(view.first - first, view.first - first + 1);", ";", OPTIONS),
     ("rows past the end in a window", VIEW, "if (some <= 0) v.first = v.key_tiles = block_first;", "", OPTIONS),
     ("a causal problem in a window tile", LAUNCH, "shape.window.right = 0;", ";", OPTIONS),
-    ("O does not shrink by the sink", OUTPUT, "inverse / softmax.sum[r]", "1 / softmax.sum[r]", OPTIONS),
+    ("O does not shrink by the sink", OUTPUT, "inverse * value_scale", "value_scale", OPTIONS),
     ("the first head's sink for all", OUTPUT, "out.sink + tile.place.head", "out.sink", OPTIONS),
     ("neither keys nor sink", SOFTMAX, "if (now == -INFINITY) return 1;", "", OPTIONS),
     ("LSE without the sink's maximum", SOFTMAX, "top[r] = now / scale_log2;", ";", OPTIONS),
@@ -116,6 +117,20 @@ MUTANTS = [
     ("bias of the same keys for all tiles", SCORES, "first_key * rules.bias_key_stride", "0", OPTIONS),
     ("bias in base e", SCORES, "return x * 1.4426950408889634f;", "return x;", OPTIONS),
     ("a mask hides what it shows", SCORES, "visible != 0 ? 0", "visible == 0 ? 0", OPTIONS),
+    ("V is transposed before it came", KERNEL, "hopper::mbarrier_wait(shared.landed(v.stage), v.parity);", "", E4M3),
+    ("V is transposed into a stage in use", KERNEL, "hopper::mbarrier_wait(shared.v_empty(v.stage), v.parity ^ 1);", "", E4M3),
+    ("V^T is not shown to WGMMA", KERNEL, "hopper::fence_async_shared();", "", E4M3),
+    ("V^T is shown before all lanes have written", KERNEL, "hopper::fence_async_shared();\n      hopper::warp_sync();", "hopper::fence_async_shared();", E4M3),
+    ("one warp's half of V^T is enough", CONFIG, "v_full_arrivals = eight_bit ? transposing_warps : 1", "v_full_arrivals = 1", E4M3),
+    ("tiles of V are left out in a window", KERNEL, "n = first_key_tile<Config>(tile.extent, window, tile.place.row); n <", "n = 0; n <", E4M3),
+    ("columns are parted the other way round", VALUES, "swaps ? 0x7531 : 0x6420", "swaps ? 0x6420 : 0x7531", E4M3),
+    ("rows of V^T without the exchange", VALUES, "(matrix % 2 ^ r / 4)", "matrix % 2", E4M3),
+    ("keys 8 further on in P's low half", VALUES, "p[i / 16][i / 8 % 2 * 2 + r]", "p[i / 16][(1 - i / 8 % 2) * 2 + r]", E4M3),
+    ("correction of P's bits", SOFTMAX, "if constexpr (kBits != 0) shift[r] -= kBits;", "", E4M3),
+    ("LSE with P's bits", SOFTMAX, "kBits != 0 ? lse - kBits * 0.6931471805599453f : lse", "lse", E4M3),
+    ("descales of another KV head", KERNEL, "begin.head / heads_per_kv;", "0;", E4M3),
+    ("V's descale left out", KERNEL, "value_scale = factor_of(rules.v, begin.batch, kv_head);", "", E4M3),
+    ("descales pile up", KERNEL, "if constexpr (Config::eight_bit) scale_log2 = scale_before;", "", E4M3),
 ]
 
-check_headers(MUTANTS, 19)
+check_headers(MUTANTS, 20)

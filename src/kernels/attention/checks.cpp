@@ -25,9 +25,21 @@ Status check_size(const char* name, int64_t size, int64_t least) {
   return {};
 }
 
-Status check_head_dim(const char* name, int64_t dim) {
-  if (dim < 8 || dim > 256 || dim % 8 != 0)
-    return unsupported(fmt::format("{} = {}; multiples of 8 from 8 to 256 are supported", name, dim));
+Status check_head_dim(const char* name, int64_t dim, int64_t step) {
+  if (dim < step || dim > 256 || dim % step != 0)
+    return unsupported(
+        fmt::format("{} = {}; multiples of {} from {} to 256 are supported", name, dim, step, step));
+  return {};
+}
+
+Status check_descale(const char* name, const Descale& d, bool eight_bit) {
+  if (d.data == nullptr) return {};
+  if (!eight_bit) return unsupported(fmt::format("{} is for F8_E4M3 only", name));
+  if (const auto address = reinterpret_cast<uintptr_t>(d.data); address % 4 != 0)
+    return invalid(fmt::format("{} starts {} bytes after a multiple of 4", name, address % 4));
+  if (d.batch_stride < 0 || d.head_stride < 0)
+    return unsupported(
+        fmt::format("{} has strides of {} and {} elements", name, d.batch_stride, d.head_stride));
   return {};
 }
 
@@ -141,13 +153,18 @@ Status can_run(const Problem& p) {
   WF_CHECK(check_size("seqlen_k", p.seqlen_k, 0));
   if (p.heads != 0 && p.heads % p.kv_heads != 0)
     return invalid(fmt::format("heads = {} is no multiple of kv_heads = {}", p.heads, p.kv_heads));
-  if (p.type != DType::kBF16 && p.type != DType::kF16)
-    return unsupported(fmt::format("Q, K and V of type {}; BF16 and F16 are supported", info(p.type).name));
-  if (p.output_type != p.type && p.output_type != DType::kF32)
-    return unsupported(fmt::format("O of type {} for inputs of type {}; that type and F32 are supported",
-                                   info(p.output_type).name, info(p.type).name));
-  WF_CHECK(check_head_dim("head_dim", p.head_dim));
-  WF_CHECK(check_head_dim("v_head_dim", p.v_head_dim));
+  const bool eight_bit = p.type == DType::kF8E4M3;
+  if (p.type != DType::kBF16 && p.type != DType::kF16 && !eight_bit)
+    return unsupported(
+        fmt::format("Q, K and V of type {}; BF16, F16 and F8_E4M3 are supported", info(p.type).name));
+  const DType result = eight_bit ? DType::kBF16 : p.type;
+  if (p.output_type != result && p.output_type != DType::kF32)
+    return unsupported(fmt::format("O of type {} for inputs of type {}; {} and F32 are supported",
+                                   info(p.output_type).name, info(p.type).name, info(result).name));
+  WF_CHECK(check_head_dim("head_dim", p.head_dim, eight_bit ? 16 : 8));
+  WF_CHECK(check_head_dim("v_head_dim", p.v_head_dim, eight_bit ? 16 : 8));
+  if (eight_bit && (p.softcap != 0 || p.alibi != nullptr || p.bias.data != nullptr))
+    return unsupported("F8_E4M3 is compiled without softcap, alibi and bias");
   if (!std::isfinite(p.scale) || p.scale <= 0)
     return unsupported(fmt::format("scale = {}; it must be finite and above 0", p.scale));
   if (!std::isfinite(p.softcap) || p.softcap < 0)
@@ -156,12 +173,16 @@ Status can_run(const Problem& p) {
   WF_CHECK(check_window(p));
   WF_CHECK(check_lengths("Q", p.q_lengths));
   WF_CHECK(check_lengths("K", p.k_lengths));
+  const int64_t element = info(p.type).block_bytes;
   constexpr const char* tma = "TMA needs a multiple of 16 bytes";
-  WF_CHECK(check_tensor('Q', p.q, {p.batches, p.seqlen_q, p.heads, p.head_dim, 2}, 16, tma, p.q_lengths.starts != nullptr));
+  WF_CHECK(check_tensor('Q', p.q, {p.batches, p.seqlen_q, p.heads, p.head_dim, element}, 16, tma,
+                        p.q_lengths.starts != nullptr));
   if (p.seqlen_k > 0) {
     const bool packed = p.k_lengths.starts != nullptr;
-    WF_CHECK(check_tensor('K', p.k, {p.batches, p.seqlen_k, p.kv_heads, p.head_dim, 2}, 16, tma, packed));
-    WF_CHECK(check_tensor('V', p.v, {p.batches, p.seqlen_k, p.kv_heads, p.v_head_dim, 2}, 16, tma, packed));
+    WF_CHECK(
+        check_tensor('K', p.k, {p.batches, p.seqlen_k, p.kv_heads, p.head_dim, element}, 16, tma, packed));
+    WF_CHECK(
+        check_tensor('V', p.v, {p.batches, p.seqlen_k, p.kv_heads, p.v_head_dim, element}, 16, tma, packed));
   }
   const bool f32 = p.output_type == DType::kF32;
   WF_CHECK(check_tensor('O', p.o, {p.batches, p.seqlen_q, p.heads, p.v_head_dim, f32 ? 4 : 2}, f32 ? 8 : 16,
@@ -173,6 +194,9 @@ Status can_run(const Problem& p) {
   if (p.alibi != nullptr && p.alibi_batch_stride < 0)
     return unsupported(fmt::format("alibi has a batch stride of {} elements", p.alibi_batch_stride));
   WF_CHECK(check_bias(p));
+  WF_CHECK(check_descale("q_descale", p.q_descale, eight_bit));
+  WF_CHECK(check_descale("k_descale", p.k_descale, eight_bit));
+  WF_CHECK(check_descale("v_descale", p.v_descale, eight_bit));
   WF_CHECK(check_workspace(p));
   const Wide tiles = Wide{(p.seqlen_q + 63) / 64} * p.heads * p.batches;
   if (tiles > (int64_t{1} << 30))

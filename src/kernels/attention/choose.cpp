@@ -17,25 +17,34 @@ struct Row {
   int64_t least_length;
 };
 constexpr Row table[] = {
-    {TileId::d64_plain_turns, 0},               // 4 to 7 % over overlapped
-    {TileId::d64_causal, 0},                    // 0 to 4 % over overlapped
+    {TileId::d64_plain_turns, 0},  // 4 to 7 % over overlapped
+    {TileId::d64_causal, 0},       // 0 to 4 % over overlapped
     {TileId::d96_plain, 0},
     {TileId::d96_causal, 0},
-    {TileId::d128_plain_wide_cluster, 2048},    // 2 to 3 % over single blocks
-    {TileId::d128_plain, 0},                    // 0 to 4 % over turns from 1k on
-    {TileId::d128_causal, 0},                   // within 1 % of overlapped
+    {TileId::d128_plain_wide_cluster, 2048},  // 2 to 3 % over single blocks
+    {TileId::d128_plain, 0},                  // 0 to 4 % over turns from 1k on
+    {TileId::d128_causal, 0},                 // within 1 % of overlapped
     {TileId::d192x128_plain, 0},
     {TileId::d192x128_causal, 0},
     {TileId::d192_plain, 0},
     {TileId::d192_causal, 0},
-    {TileId::d256_plain, 0},                    // within 1 % of turns
-    {TileId::d256_causal_overlapped, 0},        // 1 to 2 % over turns
+    {TileId::d256_plain, 0},              // within 1 % of turns
+    {TileId::d256_causal_overlapped, 0},  // 1 to 2 % over turns
+    {TileId::d64_plain_e4m3, 0},
+    {TileId::d64_causal_e4m3, 0},
+    {TileId::d128_plain_e4m3, 0},
+    {TileId::d128_causal_e4m3, 0},
+    {TileId::d256_plain_e4m3, 0},
+    {TileId::d256_causal_e4m3, 0},
     {TileId::d64_window, 0},
     {TileId::d96_window, 0},
     {TileId::d128_window, 0},
     {TileId::d192x128_window, 0},
     {TileId::d192_window, 0},
     {TileId::d256_window, 0},
+    {TileId::d64_window_e4m3, 0},
+    {TileId::d128_window_e4m3, 0},
+    {TileId::d256_window_e4m3, 0},
     {TileId::d64_scores, 0},
     {TileId::d96_scores, 0},
     {TileId::d128_scores, 0},
@@ -62,8 +71,8 @@ bool serves(const Problem& p, TileId tile) {
   return with_tile(tile, [&]<class Tile>(Tile) {
     const bool offers = Tile::variant == Variant::plain ? needs(p) == Variant::plain && Tile::mask == p.mask
                                                         : Tile::variant >= needs(p);
-    return offers && p.head_dim <= Tile::head_dim && p.v_head_dim <= Tile::v_head_dim &&
-           (Tile::cluster == 1 || !is_ragged(p.k_lengths));
+    return offers && Tile::eight_bit == (p.type == DType::kF8E4M3) && p.head_dim <= Tile::head_dim &&
+           p.v_head_dim <= Tile::v_head_dim && (Tile::cluster == 1 || !is_ragged(p.k_lengths));
   });
 }
 
@@ -73,7 +82,8 @@ Result<TileId> choose(const Problem& p, std::optional<TileId> tile) {
   if (tile) {
     if (!serves(p, *tile))
       return fail(ErrorCode::kUnsupported,
-                  fmt::format("attention: the tile {} is for other head dims, another mask, fewer options or keys of one length",
+                  fmt::format("attention: the tile {} is for other types or head dims, another mask, fewer "
+                              "options or keys of one length",
                               with_tile(*tile, [](auto t) { return t.name; })));
     return *tile;
   }

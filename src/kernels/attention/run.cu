@@ -17,6 +17,7 @@ const std::vector<Instance>& all_instances() {
     std::vector<Instance> list;
     add_instances<hopper::bf16, 64, 96, 128, 192, 256>(list);
     add_instances<hopper::f16, 64, 96, 128, 192, 256>(list);
+    add_instances<hopper::e4m3, 64, 128, 256>(list);
     return list;
   }();
   return all;

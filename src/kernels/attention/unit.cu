@@ -11,11 +11,14 @@ namespace warpfold::kernels::attention {
 
 template <class Element, int kHeadDim, bool kPlain>
 std::vector<Instance> instances() {
-  constexpr DType type = std::is_same_v<Element, hopper::bf16> ? DType::kBF16 : DType::kF16;
+  constexpr DType type = std::is_same_v<Element, hopper::bf16>  ? DType::kBF16
+                         : std::is_same_v<Element, hopper::f16> ? DType::kF16
+                                                                : DType::kF8E4M3;
   std::vector<Instance> all;
   for (const TileId id : all_tiles)
     with_tile(id, [&]<class Tile>(Tile) {
-      if constexpr (Tile::head_dim == kHeadDim && (Tile::variant == Variant::plain) == kPlain)
+      if constexpr (Tile::eight_bit == (sizeof(Element) == 1) && Tile::head_dim == kHeadDim &&
+                    (Tile::variant == Variant::plain) == kPlain)
         all.push_back({type, id, &launch<Config<Element, Tile>>});
     });
   return all;

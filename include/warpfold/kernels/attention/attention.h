@@ -52,13 +52,21 @@ struct Lengths {
 };
 constexpr bool is_ragged(const Lengths& l) { return l.starts != nullptr || l.used != nullptr; }
 
+// What the elements of an 8-bit tensor are to be multiplied with, (batches, KV heads) in device memory, above
+// 0; strides 0 repeat. Null: 1.
+struct Descale {
+  const float* data = nullptr;
+  int64_t batch_stride = 0, head_stride = 0;
+};
+
 struct Problem {
-  DType type = DType::kBF16;         // of Q, K and V: BF16, F16
-  DType output_type = DType::kBF16;  // of O: that of Q, or F32
+  DType type = DType::kBF16;         // of Q, K and V: BF16, F16, F8_E4M3
+  DType output_type = DType::kBF16;  // of O: that of Q, of F8_E4M3 BF16; or F32
   int64_t batches = 1, heads = 1, kv_heads = 1;
   int64_t seqlen_q = 0, seqlen_k = 0;      // of all sequences, or the longest
   int64_t head_dim = 0,
-          v_head_dim = 0;  // multiples of 8 up to 256; compiled: 64, 96, 128, 192, 256 and (192, 128)
+          v_head_dim =
+              0;  // multiples of 8 (8-bit: 16) up to 256; compiled: 64, 96, 128, 192, 256 and (192, 128)
   Tensor q, k, v;                          // (batches, seqlen, heads, head dim)
   Tensor o;                                // written
   float* lse = nullptr;                    // (batches, heads, seqlen_q), natural logarithm; null: not wanted
@@ -72,6 +80,7 @@ struct Problem {
   const float* alibi = nullptr;  // (batches, heads): slopes
   int64_t alibi_batch_stride = 0;
   Bias bias;
+  Descale q_descale, k_descale, v_descale;  // of F8_E4M3
   // As workspace_bytes() asks for, or none: then tiles are dealt in a fixed order. Its bytes must be 0 before the
   // first launch, and each launch leaves them so. One workspace serves one stream.
   void* workspace = nullptr;

@@ -10,6 +10,7 @@
 #include "warpfold/hopper/tile.h"
 #include "warpfold/kernels/attention/output.h"
 #include "warpfold/kernels/attention/scores.h"
+#include "warpfold/kernels/attention/values.h"
 #include "warpfold/kernels/pipeline.h"
 
 namespace warpfold::kernels::attention {
@@ -29,6 +30,9 @@ struct Shared {
   WF_ATOM hopper::Tile<typename Config::VTile> v(int stage) const {
     return {base + at.v + uint32_t(stage * Config::v_bytes)};
   }
+  WF_ATOM hopper::Tile<typename Config::Landing> landing(int stage) const {  // of V
+    return {base + at.landing + uint32_t(stage * Config::landing_bytes)};
+  }
   WF_ATOM uint32_t place(int i) const { return base + at.place + uint32_t(i) * 32; }
   WF_ATOM hopper::Barrier q_full(int warpgroup) const { return BarrierArray{base + at.q_full}[warpgroup]; }
   WF_ATOM hopper::Barrier q_empty(int warpgroup) const { return BarrierArray{base + at.q_empty}[warpgroup]; }
@@ -36,6 +40,10 @@ struct Shared {
   WF_ATOM hopper::Barrier k_empty(int stage) const { return BarrierArray{base + at.k_empty}[stage]; }
   WF_ATOM hopper::Barrier v_full(int stage) const { return BarrierArray{base + at.v_full}[stage]; }
   WF_ATOM hopper::Barrier v_empty(int stage) const { return BarrierArray{base + at.v_empty}[stage]; }
+  WF_ATOM hopper::Barrier landed(int stage) const { return BarrierArray{base + at.landed}[stage]; }
+  WF_ATOM hopper::Barrier landing_empty(int stage) const {
+    return BarrierArray{base + at.landing_empty}[stage];
+  }
   WF_ATOM hopper::Barrier place_full(int i) const { return BarrierArray{base + at.place_full}[i]; }
   WF_ATOM hopper::Barrier place_empty(int i) const { return BarrierArray{base + at.place_empty}[i]; }
 };
@@ -86,9 +94,9 @@ WF_ATOM void produce_keys(const Shared<Config>& shared, const hopper::TensorMap&
         k.advance();
       }
       if (n + 1 < tile.place.key_tiles) {
-        hopper::mbarrier_wait(shared.v_empty(v.stage), v.parity ^ 1);
-        load_share<Config>(shared.v(v.stage), map_v, shared.v_full(v.stage), first + (n + 1) * Config::tile_keys, head, end,
-                           batch);
+        hopper::mbarrier_wait(shared.landing_empty(v.stage), v.parity ^ 1);
+        load_share<Config>(shared.landing(v.stage), map_v, shared.landed(v.stage),
+                           first + (n + 1) * Config::tile_keys, head, end, batch);
         v.advance();
       }
     }
@@ -126,6 +134,34 @@ WF_ATOM void produce_queries(const Shared<Config>& shared, const hopper::TensorM
   }
 }
 
+// Two warps: transpose each tile of V that came.
+template <class Config>
+WF_ATOM void produce_values(const Shared<Config>& shared, const Window& window, int warp) {
+  RingCursor<Config::stages> v;
+  RingCursor<Config::places> places;
+  for (;;) {
+    hopper::mbarrier_wait(shared.place_full(places.stage), places.parity);
+    const Tile tile{hopper::load_shared<Place>(shared.place(places.stage)),
+                    hopper::load_shared<Extent>(shared.place(places.stage) + 16)};
+    hopper::warp_sync();
+    if (hopper::lane_id() == 0) hopper::mbarrier_arrive(shared.place_empty(places.stage));
+    places.advance();
+    if (tile.place.key_tiles < 0) return;
+    for (int n = first_key_tile<Config>(tile.extent, window, tile.place.row); n < tile.place.key_tiles; ++n) {
+      hopper::mbarrier_wait(shared.landed(v.stage), v.parity);
+      hopper::mbarrier_wait(shared.v_empty(v.stage), v.parity ^ 1);
+      transpose_values(shared.landing(v.stage), shared.v(v.stage), warp);
+      hopper::fence_async_shared();
+      hopper::warp_sync();
+      if (hopper::lane_id() == 0) {
+        hopper::mbarrier_arrive(shared.landing_empty(v.stage));
+        hopper::mbarrier_arrive(shared.v_full(v.stage));
+      }
+      v.advance();
+    }
+  }
+}
+
 // ---- Math
 
 template <class Config>
@@ -133,14 +169,15 @@ struct MathWarpgroup {
   static constexpr int keys = Config::tile_keys;
   using Sums = float[Config::sums];                      // of O (64, v_head_dim)
   using Probabilities = uint32_t[Config::fragments][4];  // P (64, keys)
-  using Weights = Softmax<Config::polynomial>;
+  using Weights = Softmax<Config::polynomial, Config::probability_bits>;
   using Rules = std::conditional_t<Config::has_score_rules, RowRules<Config::has_bias>, NoRules>;
 
   const Shared<Config>& shared;
   const int warpgroup;
-  const float scale_log2;  // of what softmax takes
+  float scale_log2;  // of what softmax takes
   const Window& window;
   const ScoreRules& rules;
+  const int heads_per_kv;
   uint32_t values = 0;  // stages of V used so far; K is one ahead between its product and that with V
 
   WF_ATOM static int stage(uint32_t count) { return int(count % Config::stages); }
@@ -163,7 +200,7 @@ struct MathWarpgroup {
     const uint64_t a = shared.q(warpgroup).descriptor(), b = shared.k(stage(count)).descriptor();
     hopper::wgmma_fence();
     WF_UNROLL
-    for (int step = 0; step < Config::head_dim / 16; ++step)
+    for (int step = 0; step < Config::head_dim / Config::depth; ++step)
       hopper::wgmma<typename Config::template ScoreProduct<kKeys>>(scores, a + Q::descriptor_step(0, step),
                                                                    b + K::descriptor_step(0, step), step > 0);
     hopper::wgmma_commit();
@@ -197,12 +234,6 @@ struct MathWarpgroup {
     ++values;
   }
 
-  // Two accumulators of 8 columns hold just what operand A holds of 16.
-  template <int kScores>
-  WF_ATOM static void to_probabilities(uint32_t (&p)[kScores / 8][4], const float (&scores)[kScores]) {
-    WF_UNROLL
-    for (int i = 0; i < kScores; i += 2) p[i / 8][i / 2 % 4] = pack<typename Config::Element>(scores[i], scores[i + 1]);
-  }
   // Hides the keys, of those from `first_key` on, that a row must not see.
   template <int kScores>
   WF_ATOM static void mask(float (&scores)[kScores], const View& view, int first_key) {
@@ -224,15 +255,15 @@ struct MathWarpgroup {
 
   // Scores and probabilities of the first kKeys keys of key tile n, with nothing to overlap them.
   template <int kKeys>
-  WF_ATOM void begin(uint32_t (&p)[kKeys / 16][4], Weights& weights, const View& view, const Rules& row,
-                     int n) const {
+  WF_ATOM void begin(uint32_t (&p)[kKeys / Config::depth][4], Weights& weights, const View& view,
+                     const Rules& row, int n) const {
     float scores[kKeys / 2];
     issue_scores<kKeys>(scores, values);
     finish_scores<0>(scores, values);
     row.apply(scores, rules, n * keys);
     if (is_cut(view, n)) mask(scores, view, n * keys);
     weights.template update<Config::masked>(scores, scale_log2);
-    to_probabilities(p, scores);
+    to_operand<typename Config::Element>(p, scores);
   }
   // P V of the key tile before; scores and probabilities of tile n. O is rescaled while the scores are on their way.
   template <bool kMasked>
@@ -250,7 +281,7 @@ struct MathWarpgroup {
       if (!Config::windowed || is_cut(view, n)) mask(scores, view, n * keys);
     weights.template update<kMasked>(scores, scale_log2);
     finish_values(sums, p);
-    to_probabilities(p, scores);
+    to_operand<typename Config::Element>(p, scores);
   }
 
   // Takes the turn of a step that the others take and this warpgroup does not.
@@ -279,8 +310,9 @@ struct MathWarpgroup {
     int n = view.key_tiles;  // where the key tiles that are left end
     skip(end - n, end - first);
     if (Config::narrow && view.narrow && n > 0) {  // the diagonal ends in the first part of the key tile
-      uint32_t p[(Config::narrow ? Config::narrow_keys : 16) / 16][4];
-      begin<Config::narrow ? Config::narrow_keys : 16>(p, weights, view, row, --n);
+      constexpr int some = Config::narrow ? Config::narrow_keys : Config::depth;
+      uint32_t p[some / Config::depth][4];
+      begin<some>(p, weights, view, row, --n);
       issue_values(sums, p);
       finish_values(sums, p);
       if (n > 0) skip_turn();
@@ -321,6 +353,13 @@ struct MathWarpgroup {
       const Extent extent = hopper::load_shared<Extent>(place + 16);
       const int row = begin.row + warpgroup * 64, first = first_key_tile<Config>(extent, window, begin.row);
       const View view = view_of<Config>(extent, window, row, first);
+      float value_scale = 1;
+      const float scale_before = scale_log2;
+      if constexpr (Config::eight_bit) {
+        const int kv_head = begin.head / heads_per_kv;
+        scale_log2 *= factor_of(rules.q, begin.batch, kv_head) * factor_of(rules.k, begin.batch, kv_head);
+        value_scale = factor_of(rules.v, begin.batch, kv_head);
+      }
       const Rules own(rules, extent, begin.batch, begin.head, row);
       hopper::mbarrier_wait(shared.q_full(warpgroup), q_parity);
       attend(sums, weights, view, own, first, begin.key_tiles);
@@ -329,7 +368,8 @@ struct MathWarpgroup {
       hopper::warp_sync();
       if (hopper::lane_id() == 0) hopper::mbarrier_arrive(shared.place_empty(places.stage));
       places.advance();
-      store<Config>(out, tile, tile.place.row + warpgroup * 64, sums, weights, scale_log2);
+      store<Config>(out, tile, tile.place.row + warpgroup * 64, sums, weights, scale_log2, value_scale);
+      if constexpr (Config::eight_bit) scale_log2 = scale_before;
     }
     if (warpgroup == 0) await_turn();  // which nobody takes any more
   }
@@ -352,13 +392,17 @@ attention_kernel(WF_PARAM hopper::TensorMap map_q, WF_PARAM hopper::TensorMap ma
     }
     for (int i = 0; i < Config::stages; ++i) {
       hopper::mbarrier_init(shared.k_full(i), 1, "K full", i);
-      hopper::mbarrier_init(shared.v_full(i), 1, "V full", i);
+      hopper::mbarrier_init(shared.v_full(i), Config::v_full_arrivals, "V full", i);
+      if constexpr (Config::eight_bit) {
+        hopper::mbarrier_init(shared.landed(i), 1, "V came", i);
+        hopper::mbarrier_init(shared.landing_empty(i), Config::transposing_warps, "V transposed", i);
+      }
       hopper::mbarrier_init(shared.k_empty(i), Config::empty_arrivals, "K empty", i);
       hopper::mbarrier_init(shared.v_empty(i), Config::empty_arrivals, "V empty", i);
     }
     for (int i = 0; i < Config::places; ++i) {
       hopper::mbarrier_init(shared.place_full(i), 1, "tile full", i);
-      hopper::mbarrier_init(shared.place_empty(i), Config::math_warps + 1, "tile empty", i);
+      hopper::mbarrier_init(shared.place_empty(i), Config::place_arrivals, "tile empty", i);
     }
     hopper::fence_mbarrier_init();
   }
@@ -372,9 +416,11 @@ attention_kernel(WF_PARAM hopper::TensorMap map_q, WF_PARAM hopper::TensorMap ma
     const int warp = hopper::warp_id() % 4;
     if (warp == 0 && hopper::lane_id() == 0) produce_keys<Config>(shared, map_k, map_v, shape);
     if (warp == 1 && hopper::lane_id() == 0) produce_queries<Config>(shared, map_q, shape);
+    if constexpr (Config::eight_bit)
+      if (warp >= 2) produce_values<Config>(shared, shape.window, warp - 2);
   } else {
     hopper::registers_increase<Config::math_registers>();
-    MathWarpgroup<Config>{shared, warpgroup, scale_log2, shape.window, rules}.run(out);
+    MathWarpgroup<Config>{shared, warpgroup, scale_log2, shape.window, rules, shape.heads_per_kv}.run(out);
   }
   leave_cluster<Config::cluster>();
 }

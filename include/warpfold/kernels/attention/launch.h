@@ -52,6 +52,9 @@ inline ScoreRules score_rules(const Problem& p) {
                 : p.bias.type == DType::kBF16 ? BiasType::bf16
                 : p.bias.type == DType::kF16  ? BiasType::f16
                                               : BiasType::visible;
+  r.q = p.q_descale;
+  r.k = p.k_descale;
+  r.v = p.v_descale;
   r.bias_batch_stride = p.bias.batch_stride;
   r.bias_head_stride = p.bias.head_stride;
   r.bias_row_stride = p.bias.row_stride;
@@ -69,8 +72,8 @@ Status launch(const Problem& p, int blocks, void* stream) {
   if (p.seqlen_k > 0) {
     WF_TRY(k, sequence_map<typename Config::KTile>(p.k, p.head_dim, p.seqlen_k, p.kv_heads, p.batches, p.k_lengths,
                                                    Config::share));
-    WF_TRY(v, sequence_map<typename Config::VTile>(p.v, p.v_head_dim, p.seqlen_k, p.kv_heads, p.batches, p.k_lengths,
-                                                   Config::share));
+    WF_TRY(v, sequence_map<typename Config::Landing>(p.v, p.v_head_dim, p.seqlen_k, p.kv_heads, p.batches,
+                                                     p.k_lengths, Config::share));
   }
   const auto sequences = [](const Lengths& l, int64_t seqlen) {
     return Sequences{l.starts, l.used, int(seqlen), is_ragged(l)};

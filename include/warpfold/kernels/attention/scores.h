@@ -11,6 +11,7 @@
 // own.
 #pragma once
 
+#include "warpfold/kernels/attention/attention.h"
 #include "warpfold/kernels/attention/view.h"
 
 namespace warpfold::kernels::attention {
@@ -25,9 +26,15 @@ struct ScoreRules {
   const void* bias;  // (batches, heads, rows, keys)
   BiasType bias_type;
   int64_t bias_batch_stride, bias_head_stride, bias_row_stride, bias_key_stride;
+  Descale q, k, v;
 };
 
 inline namespace WF_TARGET {
+
+WF_ATOM float factor_of(const Descale& d, int batch, int kv_head) {
+  return d.data == nullptr ? 1
+                           : hopper::load_global(d.data + batch * d.batch_stride + kv_head * d.head_stride);
+}
 
 WF_ATOM float bias_log2(float x) { return x * 1.4426950408889634f; }
 WF_ATOM float bias_log2(hopper::bf16 x) { return bias_log2(hopper::to_float(x)); }

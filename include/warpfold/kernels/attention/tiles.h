@@ -65,19 +65,31 @@ enum class TileId : uint8_t {
   d256_window,
   d256_scores,
   d256_bias,
+  d64_plain_e4m3,
+  d64_causal_e4m3,
+  d64_window_e4m3,
+  d128_plain_e4m3,
+  d128_causal_e4m3,
+  d128_window_e4m3,
+  d256_plain_e4m3,
+  d256_causal_e4m3,
+  d256_window_e4m3,
 };
 
 // ---- Tiles.
 //
+// eight_bit         elements of 8 bits; V is transposed on its way (values.h)
 // math_warpgroups   each has 64 rows of Q
-// narrow_keys       a warpgroup whose rows see at most so many of their last tile's keys multiplies only those; 0: never
-// cluster           blocks work on tiles of rows one below the other, and share K and V by multicast
-// polynomial        one of so many exponentials is a polynomial instead of an instruction, of which a multiprocessor
+// narrow_keys       a warpgroup whose rows see at most so many of their last tile's keys multiplies only
+// those; 0: never cluster           blocks work on tiles of rows one below the other, and share K and V by
+// multicast polynomial        one of so many exponentials is a polynomial instead of an instruction, of which
+// a multiprocessor
 //                   finishes 16 a cycle; 0: none
 struct TileDefaults {
   static constexpr Mask mask = Mask::none;
   static constexpr Variant variant = Variant::plain;
   static constexpr Schedule schedule = Schedule::overlapped;
+  static constexpr bool eight_bit = false;
   static constexpr int math_warpgroups = 2, narrow_keys = 0, cluster = 1, polynomial = 0;
 };
 
@@ -319,6 +331,52 @@ struct D256Bias : WindowTile<256, 48> {
   static constexpr Variant variant = Variant::bias;
 };
 
+struct D64PlainE4m3 : PlainTile<64, 128> {
+  static constexpr const char* name = "d64_plain_e4m3";
+  static constexpr TileId id = TileId::d64_plain_e4m3;
+  static constexpr bool eight_bit = true;
+};
+struct D64CausalE4m3 : CausalTile<64, 128, 64> {
+  static constexpr const char* name = "d64_causal_e4m3";
+  static constexpr TileId id = TileId::d64_causal_e4m3;
+  static constexpr bool eight_bit = true;
+};
+struct D64WindowE4m3 : WindowTile<64, 128> {
+  static constexpr const char* name = "d64_window_e4m3";
+  static constexpr TileId id = TileId::d64_window_e4m3;
+  static constexpr bool eight_bit = true;
+};
+struct D128PlainE4m3 : PlainTile<128, 128> {
+  static constexpr const char* name = "d128_plain_e4m3";
+  static constexpr TileId id = TileId::d128_plain_e4m3;
+  static constexpr bool eight_bit = true;
+};
+struct D128CausalE4m3 : CausalTile<128, 128, 64> {
+  static constexpr const char* name = "d128_causal_e4m3";
+  static constexpr TileId id = TileId::d128_causal_e4m3;
+  static constexpr bool eight_bit = true;
+};
+struct D128WindowE4m3 : WindowTile<128, 128> {
+  static constexpr const char* name = "d128_window_e4m3";
+  static constexpr TileId id = TileId::d128_window_e4m3;
+  static constexpr bool eight_bit = true;
+};
+struct D256PlainE4m3 : PlainTile<256, 96> {
+  static constexpr const char* name = "d256_plain_e4m3";
+  static constexpr TileId id = TileId::d256_plain_e4m3;
+  static constexpr bool eight_bit = true;
+};
+struct D256CausalE4m3 : CausalTile<256, 96, 64> {
+  static constexpr const char* name = "d256_causal_e4m3";
+  static constexpr TileId id = TileId::d256_causal_e4m3;
+  static constexpr bool eight_bit = true;
+};
+struct D256WindowE4m3 : WindowTile<256, 96> {
+  static constexpr const char* name = "d256_window_e4m3";
+  static constexpr TileId id = TileId::d256_window_e4m3;
+  static constexpr bool eight_bit = true;
+};
+
 // Calls f with a value of the tile's type.
 template <class F>
 constexpr auto with_tile(TileId id, F&& f) {
@@ -332,22 +390,14 @@ constexpr auto with_tile(TileId id, F&& f) {
     case TileId::d64_causal: return f(D64Causal{});
     case TileId::d64_causal_polynomial: return f(D64CausalPolynomial{});
     case TileId::d64_causal_two: return f(D64CausalTwo{});
-    case TileId::d64_window:
-      return f(D64Window{});
-    case TileId::d64_scores:
-      return f(D64Scores{});
-    case TileId::d64_bias:
-      return f(D64Bias{});
-    case TileId::d96_plain:
-      return f(D96Plain{});
-    case TileId::d96_causal:
-      return f(D96Causal{});
-    case TileId::d96_window:
-      return f(D96Window{});
-    case TileId::d96_scores:
-      return f(D96Scores{});
-    case TileId::d96_bias:
-      return f(D96Bias{});
+    case TileId::d64_window: return f(D64Window{});
+    case TileId::d64_scores: return f(D64Scores{});
+    case TileId::d64_bias: return f(D64Bias{});
+    case TileId::d96_plain: return f(D96Plain{});
+    case TileId::d96_causal: return f(D96Causal{});
+    case TileId::d96_window: return f(D96Window{});
+    case TileId::d96_scores: return f(D96Scores{});
+    case TileId::d96_bias: return f(D96Bias{});
     case TileId::d128_plain: return f(D128Plain{});
     case TileId::d128_plain_cluster: return f(D128PlainCluster{});
     case TileId::d128_plain_wide: return f(D128PlainWide{});
@@ -357,49 +407,41 @@ constexpr auto with_tile(TileId id, F&& f) {
     case TileId::d128_causal: return f(D128Causal{});
     case TileId::d128_causal_overlapped: return f(D128CausalOverlapped{});
     case TileId::d128_causal_full: return f(D128CausalFull{});
-    case TileId::d128_window:
-      return f(D128Window{});
-    case TileId::d128_scores:
-      return f(D128Scores{});
-    case TileId::d128_bias:
-      return f(D128Bias{});
-    case TileId::d192x128_plain:
-      return f(D192x128Plain{});
-    case TileId::d192x128_causal:
-      return f(D192x128Causal{});
-    case TileId::d192x128_window:
-      return f(D192x128Window{});
-    case TileId::d192x128_scores:
-      return f(D192x128Scores{});
-    case TileId::d192x128_bias:
-      return f(D192x128Bias{});
-    case TileId::d192_plain:
-      return f(D192Plain{});
-    case TileId::d192_causal:
-      return f(D192Causal{});
-    case TileId::d192_window:
-      return f(D192Window{});
-    case TileId::d192_scores:
-      return f(D192Scores{});
-    case TileId::d192_bias:
-      return f(D192Bias{});
+    case TileId::d128_window: return f(D128Window{});
+    case TileId::d128_scores: return f(D128Scores{});
+    case TileId::d128_bias: return f(D128Bias{});
+    case TileId::d192x128_plain: return f(D192x128Plain{});
+    case TileId::d192x128_causal: return f(D192x128Causal{});
+    case TileId::d192x128_window: return f(D192x128Window{});
+    case TileId::d192x128_scores: return f(D192x128Scores{});
+    case TileId::d192x128_bias: return f(D192x128Bias{});
+    case TileId::d192_plain: return f(D192Plain{});
+    case TileId::d192_causal: return f(D192Causal{});
+    case TileId::d192_window: return f(D192Window{});
+    case TileId::d192_scores: return f(D192Scores{});
+    case TileId::d192_bias: return f(D192Bias{});
     case TileId::d256_plain: return f(D256Plain{});
     case TileId::d256_plain_turns: return f(D256PlainTurns{});
     case TileId::d256_plain_cluster: return f(D256PlainCluster{});
     case TileId::d256_causal: return f(D256Causal{});
-    case TileId::d256_causal_overlapped:
-      return f(D256CausalOverlapped{});
-    case TileId::d256_window:
-      return f(D256Window{});
-    case TileId::d256_scores:
-      return f(D256Scores{});
-    default:
-      return f(D256Bias{});
+    case TileId::d256_causal_overlapped: return f(D256CausalOverlapped{});
+    case TileId::d256_window: return f(D256Window{});
+    case TileId::d256_scores: return f(D256Scores{});
+    case TileId::d256_bias: return f(D256Bias{});
+    case TileId::d64_plain_e4m3: return f(D64PlainE4m3{});
+    case TileId::d64_causal_e4m3: return f(D64CausalE4m3{});
+    case TileId::d64_window_e4m3: return f(D64WindowE4m3{});
+    case TileId::d128_plain_e4m3: return f(D128PlainE4m3{});
+    case TileId::d128_causal_e4m3: return f(D128CausalE4m3{});
+    case TileId::d128_window_e4m3: return f(D128WindowE4m3{});
+    case TileId::d256_plain_e4m3: return f(D256PlainE4m3{});
+    case TileId::d256_causal_e4m3: return f(D256CausalE4m3{});
+    default: return f(D256WindowE4m3{});
   }
 }
 
 inline constexpr auto all_tiles = [] {
-  std::array<TileId, size_t(TileId::d256_bias) + 1> all{};
+  std::array<TileId, size_t(TileId::d256_window_e4m3) + 1> all{};
   for (size_t i = 0; i < all.size(); ++i) all[i] = TileId(i);
   return all;
 }();
