@@ -36,8 +36,7 @@ NAN = float("nan")
 
 def padded(rng, batches, rows, heads, dim, dtype):
     """A (batches, rows, heads, dim) view inside NaN, with odd strides, and the whole of it."""
-    extra = rng.choice([0, 8])
-    extra *= 2  # 16 bytes of 8-bit elements
+    extra = rng.choice([0, 16 // dtype.itemsize])
     whole = torch.full((batches, rows + 2 + rng.choice([0, 3]), heads + rng.choice([0, 1]), dim + extra), NAN, device="cuda").to(dtype)
     return whole, whole[:, 1:1 + rows, :heads, :dim]
 
