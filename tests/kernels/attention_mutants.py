@@ -122,7 +122,7 @@ MUTANTS = [
     ("V^T is not shown to WGMMA", KERNEL, "hopper::fence_async_shared();", "", E4M3),
     ("V^T is shown before all lanes have written", KERNEL, "hopper::fence_async_shared();\n      hopper::warp_sync();", "hopper::fence_async_shared();", E4M3),
     ("one warp's half of V^T is enough", CONFIG, "v_full_arrivals = eight_bit ? transposing_warps : 1", "v_full_arrivals = 1", E4M3),
-    ("tiles of V are left out in a window", KERNEL, "n = first_key_tile<Config>(tile.extent, window, tile.place.row); n <", "n = 0; n <", E4M3),
+    ("tiles of V that are not fetched in a window", KERNEL, "n = first_key_tile<Config>(tile.extent, window, tile.place.row); n <", "n = 0; n <", E4M3),
     ("columns are parted the other way round", VALUES, "swaps ? 0x7531 : 0x6420", "swaps ? 0x6420 : 0x7531", E4M3),
     ("rows of V^T without the exchange", VALUES, "(matrix % 2 ^ r / 4)", "matrix % 2", E4M3),
     ("keys 8 further on in P's low half", VALUES, "p[i / 16][i / 8 % 2 * 2 + r]", "p[i / 16][(1 - i / 8 % 2) * 2 + r]", E4M3),
