@@ -8,7 +8,7 @@ runs every twentieth.
 from planted_bugs import check_headers
 
 FOLDER = "warpfold/kernels/attention/"
-KERNEL, RASTER, SOFTMAX, OUTPUT, VIEW, SCORES = (FOLDER + x + ".h" for x in ("kernel", "raster", "softmax", "output", "view", "scores"))
+KERNEL, PRODUCER, RASTER, SOFTMAX, OUTPUT, VIEW, SCORES = (FOLDER + x + ".h" for x in ("kernel", "producer", "raster", "softmax", "output", "view", "scores"))
 VALUES, LAUNCH, CONFIG, PIPELINE = FOLDER + "values.h", FOLDER + "launch.h", FOLDER + "config.h", "warpfold/kernels/pipeline.h"
 
 E4M3 = "attention_e4m3_emulated_test.cpp"
@@ -16,9 +16,9 @@ OPTIONS, ORDER = "attention_options_emulated_test.cpp", "attention_raster_test.c
 
 # (what is wrong, file, text, replacement[, test])
 MUTANTS = [
-    ("K loaded into a stage in use", KERNEL, "hopper::mbarrier_wait(shared.k_empty(k.stage), k.parity ^ 1);", ""),
-    ("V loaded into a stage in use", KERNEL, "hopper::mbarrier_wait(shared.landing_empty(v.stage), v.parity ^ 1);", ""),
-    ("Q loaded over rows in use", KERNEL, "hopper::mbarrier_wait(shared.q_empty(w), parity);", ""),
+    ("K loaded into a stage in use", PRODUCER, "hopper::mbarrier_wait(shared.k_empty(k.stage), k.parity ^ 1);", ""),
+    ("V loaded into a stage in use", PRODUCER, "hopper::mbarrier_wait(shared.landing_empty(v.stage), v.parity ^ 1);", ""),
+    ("Q loaded over rows in use", PRODUCER, "hopper::mbarrier_wait(shared.q_empty(w), parity);", ""),
     ("scores before K is there", KERNEL,
      "hopper::mbarrier_wait(shared.k_full(stage(count)), parity(count));", ""),
     ("P V before V is there", KERNEL,
@@ -54,24 +54,24 @@ MUTANTS = [
      "hopper::accumulator_row(hopper::thread_id() % 128, 0)"),
     ("Q is released while it is multiplied", KERNEL, "{\n      Probabilities p;", "{\n      Probabilities p;\n      release_queries();"),
     ("the second warpgroup multiplies the first one's Q", KERNEL, "shared.q(warpgroup).descriptor()", "shared.q(0).descriptor()"),
-    ("expected bytes forget a box", KERNEL, "mbarrier_arrive_expect_tx(full, Tile::Shape::bytes)",
+    ("expected bytes forget a box", PRODUCER, "mbarrier_arrive_expect_tx(full, Tile::Shape::bytes)",
      "mbarrier_arrive_expect_tx(full, Tile::Shape::bytes - 64)"),
-    ("tile announced over one in use", KERNEL, "hopper::mbarrier_wait(shared.place_empty(places.stage), places.parity ^ 1);", ""),
+    ("tile announced over one in use", PRODUCER, "hopper::mbarrier_wait(shared.place_empty(places.stage), places.parity ^ 1);", ""),
     ("tile read before it is announced", KERNEL,
      "hopper::mbarrier_wait(shared.place_full(places.stage), places.parity);\n      const uint32_t place",
      "const uint32_t place"),
     ("tile released before its second reading", KERNEL, "attend(sums, weights, view, own, first, begin.key_tiles);",
      "hopper::warp_sync();\n      if (hopper::lane_id() == 0) hopper::mbarrier_arrive(shared.place_empty(places.stage));\n"
      "      attend(sums, weights, view, own, first, begin.key_tiles);"),
-    ("the counter is not reset", KERNEL, "hopper::store_global(shape.claimed, 0);", ";"),
-    ("every block resets the counter", KERNEL, "claim >= 0 && claim == order.count() - 1", "claim >= 0"),
+    ("the counter is not reset", PRODUCER, "hopper::store_global(shape.claimed, 0);", ";"),
+    ("every block resets the counter", PRODUCER, "claim >= 0 && claim == order.count() - 1", "claim >= 0"),
     ("initialisation not published", KERNEL, "hopper::fence_mbarrier_init();", ""),
     ("nobody waits for the initialisation", PIPELINE, "    hopper::block_sync();\n", ""),
     ("no wgmma_fence", KERNEL, "hopper::wgmma_fence();", ""),
-    ("KV head of another group", KERNEL, "tile.place.head / shape.heads_per_kv", "tile.place.head % shape.heads_per_kv"),
-    ("sequences of K begin with the batch's first", KERNEL, "shape.k.ragged * (tile.extent.k_start + length)",
+    ("KV head of another group", PRODUCER, "tile.place.head / shape.heads_per_kv", "tile.place.head % shape.heads_per_kv"),
+    ("sequences of K begin with the batch's first", PRODUCER, "shape.k.ragged * (tile.extent.k_start + length)",
      "shape.k.ragged * length"),
-    ("Q ends with the longest sequence", KERNEL, "shape.q.ragged * (shape.q.seqlen - length) + tile.place.row", "tile.place.row"),
+    ("Q ends with the longest sequence", PRODUCER, "shape.q.ragged * (shape.q.seqlen - length) + tile.place.row", "tile.place.row"),
     ("causal tiles take a key tile less", RASTER, "keys = visible < 0 ? 0 : visible;",
      "keys = visible < Config::tile_keys ? 0 : visible - Config::tile_keys;"),
     ("a group of heads is counted twice", RASTER, "index -= first * (high - low);", ";", ORDER),
@@ -117,12 +117,12 @@ MUTANTS = [
     ("bias of the same keys for all tiles", SCORES, "first_key * rules.bias_key_stride", "0", OPTIONS),
     ("bias in base e", SCORES, "return x * 1.4426950408889634f;", "return x;", OPTIONS),
     ("a mask hides what it shows", SCORES, "visible != 0 ? 0", "visible == 0 ? 0", OPTIONS),
-    ("V is transposed before it came", KERNEL, "hopper::mbarrier_wait(shared.landed(v.stage), v.parity);", "", E4M3),
-    ("V is transposed into a stage in use", KERNEL, "hopper::mbarrier_wait(shared.v_empty(v.stage), v.parity ^ 1);", "", E4M3),
-    ("V^T is not shown to WGMMA", KERNEL, "hopper::fence_async_shared();", "", E4M3),
-    ("V^T is shown before all lanes have written", KERNEL, "hopper::fence_async_shared();\n      hopper::warp_sync();", "hopper::fence_async_shared();", E4M3),
+    ("V is transposed before it came", PRODUCER, "hopper::mbarrier_wait(shared.landed(v.stage), v.parity);", "", E4M3),
+    ("V is transposed into a stage in use", PRODUCER, "hopper::mbarrier_wait(shared.v_empty(v.stage), v.parity ^ 1);", "", E4M3),
+    ("V^T is not shown to WGMMA", PRODUCER, "hopper::fence_async_shared();", "", E4M3),
+    ("V^T is shown before all lanes have written", PRODUCER, "hopper::fence_async_shared();\n      hopper::warp_sync();", "hopper::fence_async_shared();", E4M3),
     ("one warp's half of V^T is enough", CONFIG, "v_full_arrivals = eight_bit ? transposing_warps : 1", "v_full_arrivals = 1", E4M3),
-    ("tiles of V that are not fetched in a window", KERNEL, "n = first_key_tile<Config>(tile.extent, window, tile.place.row); n <", "n = 0; n <", E4M3),
+    ("tiles of V that are not fetched in a window", PRODUCER, "n = first_key_tile<Config>(tile.extent, window, tile.place.row); n <", "n = 0; n <", E4M3),
     ("columns are parted the other way round", VALUES, "swaps ? 0x7531 : 0x6420", "swaps ? 0x6420 : 0x7531", E4M3),
     ("rows of V^T without the exchange", VALUES, "(matrix % 2 ^ r / 4)", "matrix % 2", E4M3),
     ("keys 8 further on in P's low half", VALUES, "p[i / 16][i / 8 % 2 * 2 + r]", "p[i / 16][(1 - i / 8 % 2) * 2 + r]", E4M3),
