@@ -157,12 +157,12 @@ def check(lib, rng, tile, dtype, batches, heads, kv_heads, sq, sk, d, dv, causal
 def check_edges(lib, rng):
     """Tensors at the first and at the last address of mapped memory, so that an access outside faults."""
     count = 0
-    for d, causal, at_end, packed in itertools.product((64, 128, 256), (False, True), (False, True), (None, False, True)):
+    for (d, dv), causal, at_end, packed in itertools.product(((64, 64), (128, 128), (256, 256), (192, 128), (192, 192), (112, 48), (200, 64)), (False, True), (False, True), (None, False, True)):
         batches, heads, rows = 3, 2, rng.choice([60, 128, 300])
         lengths = [rows, rng.choice([0, 1, rows // 2]), rng.choice([1, rows - 1])]
         starts = list(itertools.accumulate(lengths, initial=0))
-        shape = (starts[-1], heads, d) if packed else (batches, rows, heads, d)
-        q, k, v, o = (edge_memory.empty(shape, BF16, at_end) for _ in range(4))
+        size = (starts[-1], heads) if packed else (batches, rows, heads)
+        q, k, v, o = (edge_memory.empty((*size, x), BF16, at_end) for x in (d, d, dv, dv))
         for x in (q, k, v):
             x.normal_()
         given = {} if packed is None else {"q_starts": starts, "k_starts": starts} if packed else {"q_used": lengths, "k_used": lengths}
@@ -174,9 +174,9 @@ def check_edges(lib, rng):
             raise AssertionError(("tensors at the " + ("end" if at_end else "start"), d, causal, packed, lengths)) from error
         for b in range(batches if packed is not None else 0):
             part = (lambda x: x[starts[b]:starts[b + 1]]) if packed else (lambda x: x[b, :lengths[b]])  # noqa: E731
-            want, size, *_, score = reference(part(q), part(k), part(v), (-1, 0) if causal else (-1, -1), 1 / math.sqrt(d))
-            bound = (2.0**-7 + 2 * score.transpose(0, 1)[..., None]) * (size + want.abs()) + 2.0**-25
-            assert bool(((part(o).double() - want).abs() <= bound).all()), (d, causal, at_end, packed, lengths, b)
+            want, weighed, *_, score = reference(part(q), part(k), part(v), (-1, 0) if causal else (-1, -1), 1 / math.sqrt(d))
+            bound = (2.0**-7 + 2 * score.transpose(0, 1)[..., None]) * (weighed + want.abs()) + 2.0**-25
+            assert bool(((part(o).double() - want).abs() <= bound).all()), (d, dv, causal, at_end, packed, lengths, b)
         count += 1
     return count
 

@@ -79,6 +79,12 @@ TEST(AttentionEmulated, Rest) {
   run<Bf16<D128Plain>>({{1, 2, 1, 130, 200, 1, {}, {}, false, true, true, 0, 0, 30},
                         {1, 2, 1, 130, 200, 1, {}, {}, false, true, true, 0, 0, 1e-6}});
 }
+// Head dims that leave columns of 64 wholly empty.
+TEST(AttentionEmulated, EmptyColumns) {
+  run<Bf16<D128Plain>>({{3, 2, 1, 140, 150, 2, {140, 0, 77}, {150, 3, 60}, true, true, true, 112, 48}});
+  run<Bf16<D128PlainCluster>>({{1, 2, 1, 150, 200, 2, {}, {}, false, true, true, 56, 104}});
+  run<F16<D256Causal>>({{2, 1, 1, 100, 150, 1, {100, 30}, {150, 20}, true, true, true, 184, 72}});
+}
 
 }  // namespace
 }  // namespace warpfold::kernels::attention

@@ -256,6 +256,7 @@ attention_kernel(WF_PARAM hopper::TensorMap map_q, WF_PARAM hopper::TensorMap ma
     }
     hopper::fence_mbarrier_init();
   }
+  clear_columns<Config>(shared, shape);
   barriers_ready<Config::cluster>();
 
   // What came before on the stream may still run until here; what comes after may start to set itself up.

@@ -9,13 +9,15 @@ namespace warpfold::kernels::attention {
 
 inline namespace WF_TARGET {
 
-// The tensor map (batch, end, head, row, x) of Q, K or V (batches, rows, heads, dim), with boxes of `box_rows` rows.
+// The tensor map (batch, end, head, row, x) of Q, K or V (batches, rows, heads, dim), with boxes of
+// `box_rows` rows.
 //
-// Sequences of one length need no `end` (size 1). Else a tile is to end with its sequence, so that TMA fills the rest
-// with zeros, not with what follows. Row r of a sequence of `length` rows from `start` is box row
-// seqlen - length + r of a matrix of seqlen rows that is moved up by `end` = start + length rows; the tensor's first row is
-// thus row `seqlen` of that matrix at end = 0, and the map's base lies seqlen rows before the tensor. Nothing may be there:
-// TMA reads at the base when a box lies wholly outside the matrix, so the kernel asks for no such box.
+// Sequences of one length need no `end` (size 1). Else a tile is to end with its sequence, so that TMA fills
+// the rest with zeros, not with what follows. Row r of a sequence of `length` rows from `start` is box row
+// seqlen - length + r of a matrix of seqlen rows that is moved up by `end` = start + length rows; the
+// tensor's first row is thus row `seqlen` of that matrix at end = 0, and the map's base lies seqlen rows
+// before the tensor. Nothing may be there: TMA reads at the base when a box lies wholly outside the matrix,
+// so the kernel asks for no such box: neither of rows past a sequence nor of columns past the head dim.
 template <class Tile>
 Result<hopper::TensorMap> sequence_map(const Tensor& t, int64_t dim, int64_t seqlen, int64_t heads, int64_t batches,
                                        const Lengths& lengths, int box_rows) {
@@ -84,6 +86,8 @@ Status launch(const Problem& p, int blocks, void* stream) {
   shape.k = sequences(p.k_lengths, p.seqlen_k);
   shape.batches = int(p.batches);
   shape.heads = int(p.heads);
+  shape.columns = int((p.head_dim + Config::span - 1) / Config::span);
+  shape.v_columns = int((p.v_head_dim + Config::span - 1) / Config::span);
   shape.heads_per_kv = int(p.heads / p.kv_heads);
   shape.window = {int(p.seqlen_k), int(p.seqlen_q)};
   shape.group = int(std::clamp<int64_t>(l2_bytes / kv_bytes, 1, p.batches * p.kv_heads)) * shape.heads_per_kv;

@@ -6,6 +6,7 @@
 
 #include "warpfold/hopper/tile.h"
 #include "warpfold/kernels/attention/config.h"
+#include "warpfold/kernels/attention/output.h"
 #include "warpfold/kernels/attention/raster.h"
 #include "warpfold/kernels/attention/values.h"
 #include "warpfold/kernels/pipeline.h"
@@ -45,15 +46,55 @@ struct Shared {
   WF_ATOM hopper::Barrier place_empty(int i) const { return BarrierArray{base + at.place_empty}[i]; }
 };
 
+// Columns wholly past the head dim are never fetched: a box there would read at the map's base, which may be
+// no address of the tensor (launch.h). They are cleared once instead; `columns` is how many there are before
+// them.
 template <class Config, class Tile>
-WF_ATOM void load_share(Tile tile, const hopper::TensorMap& map, hopper::Barrier full, int row, int head, int end,
-                        int batch) {
-  hopper::mbarrier_arrive_expect_tx(full, Tile::Shape::bytes);
+WF_ATOM void clear_columns(Tile tile, int columns) {
+  constexpr uint32_t unit = sizeof(Words), bytes = Tile::Shape::bytes;
+  for (uint32_t at = uint32_t(columns * Tile::Shape::column_bytes) + uint32_t(hopper::thread_id()) * unit;
+       at < bytes; at += Config::threads * unit)
+    hopper::store_shared(tile.address + at, Words{});
+}
+template <class Config>
+WF_ATOM void clear_columns(const Shared<Config>& shared, const Shape& shape) {
+  if (shape.columns >= Config::QTile::columns && shape.v_columns >= Config::Landing::columns) return;
+  for (int i = 0; i < Config::math_warpgroups; ++i) clear_columns<Config>(shared.q(i), shape.columns);
+  for (int i = 0; i < Config::stages; ++i) {
+    clear_columns<Config>(shared.k(i), shape.columns);
+    clear_columns<Config>(shared.landing(i), shape.v_columns);
+  }
+  hopper::fence_async_shared();
+}
+
+// Fills the tile from `row` of a sequence.
+template <class Tile>
+WF_ATOM void load_rows(Tile tile, const hopper::TensorMap& map, hopper::Barrier full, int columns, int row,
+                       int head, int end, int batch) {
+  using Shape = typename Tile::Shape;
+  hopper::mbarrier_arrive_expect_tx(full, columns * Shape::column_bytes);
+  WF_UNROLL
+  for (int c = 0; c < Shape::columns; ++c)
+    if (c < columns)
+      hopper::tma_load(tile.address + uint32_t(c * Shape::column_bytes), map, full, c * Shape::across, row,
+                       head, end, batch);
+}
+// The same; in a cluster this block's share of the rows, for all its blocks.
+template <class Config, class Tile>
+WF_ATOM void load_share(Tile tile, const hopper::TensorMap& map, hopper::Barrier full, int columns, int row,
+                        int head, int end, int batch) {
   if constexpr (Config::cluster == 1) {
-    tile.load(map, full, row, 0, head, end, batch);
+    load_rows(tile, map, full, columns, row, head, end, batch);
   } else {
+    using Shape = typename Tile::Shape;
     const int first = hopper::cluster_rank() * Config::share;
-    tile.load_rows_multicast(map, full, (1 << Config::cluster) - 1, first, row + first, 0, head, end, batch);
+    hopper::mbarrier_arrive_expect_tx(full, columns * Shape::column_bytes);
+    WF_UNROLL
+    for (int c = 0; c < Shape::columns; ++c)
+      if (c < columns)
+        hopper::tma_load_multicast(tile.address + uint32_t(c * Shape::column_bytes + first * Shape::span),
+                                   map, full, (1 << Config::cluster) - 1, c * Shape::across, row + first,
+                                   head, end, batch);
   }
 }
 
@@ -85,12 +126,13 @@ WF_ATOM void produce_keys(const Shared<Config>& shared, const hopper::TensorMap&
     for (int n = tile.place.key_tiles - 1; n >= lowest - 1; --n) {
       if (n >= lowest) {
         hopper::mbarrier_wait(shared.k_empty(k.stage), k.parity ^ 1);
-        load_share<Config>(shared.k(k.stage), map_k, shared.k_full(k.stage), first + n * Config::tile_keys, head, end, batch);
+        load_share<Config>(shared.k(k.stage), map_k, shared.k_full(k.stage), shape.columns,
+                           first + n * Config::tile_keys, head, end, batch);
         k.advance();
       }
       if (n + 1 < tile.place.key_tiles) {
         hopper::mbarrier_wait(shared.landing_empty(v.stage), v.parity ^ 1);
-        load_share<Config>(shared.landing(v.stage), map_v, shared.landed(v.stage),
+        load_share<Config>(shared.landing(v.stage), map_v, shared.landed(v.stage), shape.v_columns,
                            first + (n + 1) * Config::tile_keys, head, end, batch);
         v.advance();
       }
@@ -123,8 +165,8 @@ WF_ATOM void produce_queries(const Shared<Config>& shared, const hopper::TensorM
         hopper::mbarrier_arrive(shared.q_full(w));
         continue;
       }
-      hopper::mbarrier_arrive_expect_tx(shared.q_full(w), Config::q_bytes);
-      shared.q(w).load(map_q, shared.q_full(w), first + w * 64, 0, tile.place.head, end, batch);
+      load_rows(shared.q(w), map_q, shared.q_full(w), shape.columns, first + w * 64, tile.place.head, end,
+                batch);
     }
   }
 }

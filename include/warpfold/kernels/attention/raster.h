@@ -24,6 +24,7 @@ struct Sequences {
 struct Shape {
   Sequences q, k;
   int batches, heads, heads_per_kv;
+  int columns, v_columns;  // spans of 128 bytes that hold a row of Q or K, and of V
   Window window;
   int triangle;  // rows see the more keys the later they are: all but a window with a left side
   int group;     // then: heads whose last half of K and V fit L2
