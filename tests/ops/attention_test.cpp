@@ -13,6 +13,7 @@
 #include "ops/attention_kernels.h"
 #include "ops/hadamard.h"
 #include "support/simd_levels.h"
+#include "warpfold/core/attention_rule.h"
 #include "warpfold/core/half.h"
 
 namespace warpfold::ops {
@@ -167,6 +168,72 @@ TEST(Attention, RelativeBias) {
               }
           }
     }
+}
+
+// Softcap, ALiBi and sinks, alone and together, in one part and in several, with all kinds of masks.
+TEST(Attention, ScoresFollowTheRule) {
+  struct Options {
+    std::int64_t start, tokens, window, keys_begin, keys_end;
+    float softcap;
+    bool sink, alibi;
+  };
+  for (const Options& s :
+       {Options{0, 70, 0, 0, 0, 5, false, false}, Options{200, 3, 0, 0, 0, 0, false, true},
+        Options{900, 1, 0, 0, 0, 0, true, false}, Options{900, 2, 300, 0, 0, 8, true, true},
+        Options{40, 50, 33, 0, 0, 30, true, true}, Options{0, 20, 0, 3, 250, 4, true, true}})
+    for (KvType type : {KvType::kF16, KvType::kInt8})
+      for (int threads : {1, 4}) {
+        std::mt19937 rng(11);
+        const std::int64_t heads = 6, d = 32, keys = s.keys_end > 0 ? s.keys_end : s.start + s.tokens;
+        KvLayer cache(2, d, keys, type);
+        fill(cache, keys, rng);
+        const auto q = normals(static_cast<std::size_t>(s.tokens * heads * d), rng, 3);
+        auto sink = normals(static_cast<std::size_t>(heads), rng, 3);
+        sink[1] = -std::numeric_limits<float>::infinity();
+        sink[2] = 40;
+        const auto slopes = normals(static_cast<std::size_t>(heads), rng, 0.02f);
+        std::vector<float> o(q.size());
+        AttentionProblem p{q.data(), o.data(), s.tokens,     heads,     s.start,
+                           s.window, 0.2f,     s.keys_begin, s.keys_end};
+        p.softcap = s.softcap;
+        if (s.sink) p.sink = sink.data();
+        if (s.alibi) p.alibi = slopes.data();
+        AttentionWorkspace workspace;
+        ThreadPool pool(threads);
+        attention(p, cache, workspace, pool);
+        for (std::int64_t t = 0; t < s.tokens; ++t)
+          for (std::int64_t h = 0; h < heads; ++h) {
+            AttentionRule rule{double(p.scale), s.window > 0 ? s.window - 1 : -1, s.keys_end > 0 ? -1 : 0,
+                               s.softcap};
+            rule.slope = s.alibi ? double(slopes[static_cast<std::size_t>(h)]) : 0;
+            const std::int64_t position = keys - s.tokens + t, at = (t * heads + h) * d;
+            auto [begin, end] = rule.visible(position, keys);
+            begin = std::max(begin, s.keys_begin);
+            std::vector<double> scores, want(static_cast<std::size_t>(d), 0.0);
+            double top =
+                s.sink ? double(sink[static_cast<std::size_t>(h)]) : -std::numeric_limits<double>::infinity();
+            const double own_sink = top;
+            for (std::int64_t j = begin; j < end; ++j) {
+              const auto k = value_of(cache, true, h / 3, j);
+              double dot = 0;
+              for (std::int64_t i = 0; i < d; ++i)
+                dot += double(q[static_cast<std::size_t>(at + i)]) * k[static_cast<std::size_t>(i)];
+              scores.push_back(rule.score(dot, position - j));
+              top = std::max(top, scores.back());
+            }
+            double total = std::exp(own_sink - top);
+            for (double& x : scores) total += x = std::exp(x - top);
+            for (std::int64_t j = begin; j < end; ++j) {
+              const auto v = value_of(cache, false, h / 3, j);
+              for (std::size_t i = 0; i < want.size(); ++i)
+                want[i] += scores[static_cast<std::size_t>(j - begin)] / total * v[i];
+            }
+            for (std::int64_t i = 0; i < d; ++i)
+              ASSERT_NEAR(o[static_cast<std::size_t>(at + i)], want[static_cast<std::size_t>(i)], kBound * 5)
+                  << "t=" << t << " h=" << h << " i=" << i << " threads=" << threads
+                  << " softcap=" << s.softcap;
+          }
+      }
 }
 
 TEST(Attention, SplitKeysGiveTheSameAnswer) {

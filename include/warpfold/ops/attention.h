@@ -1,9 +1,10 @@
-// Softmax attention of queries over a KV cache, with grouped heads: causal and windowed, or over all keys (encoders,
-// cross-attention).
+// Softmax attention of queries over a KV cache, with grouped heads: causal and windowed, or over all keys
+// (encoders, cross-attention).
 //
-//   O[t][h] = sum_j softmax_j(scale q[t][h] K[j][h / group] + bias[h][j - i]) V[j][h / group],    i = start + t,
-// over the keys j <= i, and j > i - window where window > 0; or over given keys. The scores never exist as a whole: keys
-// are visited in tiles with a running maximum and sum (online softmax, Milakov and Gimelshein 2018; FlashAttention).
+//   O[t][h] = sum_j softmax_j(s(scale q[t][h] K[j][h / group]) + bias[h][j - i]) V[j][h / group],    i = start + t,
+// where s, the scores, may have a softcap, ALiBi and a sink (core/attention_rule.h), over the keys j <= i, and
+// j > i - window where window > 0; or over given keys. The scores never exist as a whole: keys are visited in tiles with a
+// running maximum and sum (online softmax, Milakov and Gimelshein 2018; FlashAttention).
 #pragma once
 
 #include <cstdint>
@@ -44,6 +45,9 @@ struct AttentionProblem {
   // keys_begin, which is a multiple of 16 where there is a bias.
   std::int64_t keys_begin = 0, keys_end = 0;
   const RelativeBias* bias = nullptr;
+  float softcap = 0;             // 0: none
+  const float* sink = nullptr;   // (H)
+  const float* alibi = nullptr;  // (H) slopes
 };
 
 // Scratch memory of attention, reused from call to call.
