@@ -11,7 +11,7 @@ help:
 	@echo "make test     set everything up and run every test"
 	@echo "make mutants  plant every known bug in the kernels and check that the tests catch it"
 	@echo "make build    build $(WARPFOLD)"
-	@echo "make models   fetch the second model, Gemma 3 270M (under its own terms of use)"
+	@echo "make models   fetch all models: MiniLM, Whisper base, Gemma 3 270M (this under its own terms of use)"
 	@echo "make clean    remove what was built; models stay"
 
 build:
@@ -32,6 +32,8 @@ mutants:
 	@cmake --build build/release --target mutants
 
 models:
+	@scripts/setup.sh minilm
+	@scripts/setup.sh whisper
 	@scripts/setup.sh gemma
 
 clean:

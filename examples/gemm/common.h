@@ -9,15 +9,14 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <limits>
-#include <memory>
 #include <random>
 #include <string>
 #include <type_traits>
 #include <vector>
 
+#include "../ladder.h"
 #include "warpfold/core/half.h"
 #include "warpfold/hopper/tile.h"
 #ifdef __CUDACC__
@@ -116,35 +115,6 @@ inline float host_float(bf16 x) { return warpfold::bf16_to_f32(x.bits); }
 inline float host_float(tf32 x) { return x.value; }
 inline float host_float(float x) { return x; }
 
-// ---- Memory that kernels see, with a copy on the host
-#ifdef __CUDACC__
-inline void* allocate(size_t bytes) {
-  void* p = nullptr;
-  return cudaMalloc(&p, bytes) == cudaSuccess ? p : nullptr;
-}
-inline void release(void* p) { cudaFree(p); }
-inline void copy(void* to, const void* from, size_t bytes) { cudaMemcpy(to, from, bytes, cudaMemcpyDefault); }
-// What has gone wrong on the device; null if nothing.
-inline const char* fault() {
-  const cudaError_t e = cudaGetLastError();
-  return e == cudaSuccess ? nullptr : cudaGetErrorString(e);
-}
-#else
-inline void* allocate(size_t bytes) { return std::aligned_alloc(128, (bytes + 127) / 128 * 128); }
-inline void release(void* p) { std::free(p); }
-inline void copy(void* to, const void* from, size_t bytes) { std::memcpy(to, from, bytes); }
-inline const char* fault() { return nullptr; }  // launch() returns the emulator's errors
-#endif
-
-template <class T>
-struct Buffer {
-  std::vector<T> host;
-  std::unique_ptr<T, void (*)(void*)> memory;
-  explicit Buffer(size_t n) : host(n), memory(static_cast<T*>(allocate(n * sizeof(T))), release) {}
-  void upload() { copy(memory.get(), host.data(), host.size() * sizeof(T)); }
-  void download() { copy(host.data(), memory.get(), host.size() * sizeof(T)); }
-};
-
 // ---- The check. A and B are integers in [-4, 4]: every sum is exact in fp32, whatever its order, and tf32
 // and bf16 hold the operands, so D must be the float64 product rounded once. Guards around D must stay as
 // they are.
@@ -216,16 +186,6 @@ constexpr int cluster_of() {
     return Config::cluster;
   else
     return 1;
-}
-
-// Under how many of the emulator's schedules a step is checked; WF_SEEDS=n asks for others.
-inline int schedules() {
-#ifdef __CUDACC__
-  return 1;
-#else
-  const char* given = std::getenv("WF_SEEDS");
-  return given != nullptr ? std::atoi(given) : 20;
-#endif
 }
 
 // The sizes of a step's check, in tiles: one of everything; several tiles, and a K that ends within the first

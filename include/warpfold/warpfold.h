@@ -177,19 +177,23 @@ wf_status wf_gemm_weights_run(const wf_gemm_weights_problem* problem, int tile, 
 int wf_gemm_weights_tile_count(void);
 const char* wf_gemm_weights_tile_name(int tile);
 
-/* Which keys a query sees. Causal: key j is visible to query i if j <= i + seqlen_k - seqlen_q. */
-typedef enum wf_mask { WF_NO_MASK = 0, WF_CAUSAL = 1 } wf_mask;
+/* Which keys j a query i sees, with p = i + seqlen_k - seqlen_q. Causal: j <= p. Window: p - window_left <= j
+ * <= p + window_right; a limit below 0 is none. */
+typedef enum wf_mask { WF_NO_MASK = 0, WF_CAUSAL = 1, WF_WINDOW = 2 } wf_mask;
 
-/* O = softmax (scale * Q K^T) V for each query head of each sequence; query head h reads KV head h / (heads / kv_heads).
+/* O = softmax (S) V for each query head of each sequence; query head h reads KV head h / (heads / kv_heads);
+ * S = f (scale * Q K^T) - slope |p - j| + bias, where f (y) = softcap * tanh (y / softcap), or y with softcap
+ * = 0.
  *
- * Tensors are (batches, rows, heads, head dim) with the head dim contiguous; strides count elements. Lengths, in device
- * memory, are optional: with q_starts (batches + 1) sequences are packed, b has the rows from q_starts[b] to
- * q_starts[b + 1], and batch strides are not used; with q_used (batches) only the first q_used[b] rows of b count.
- * seqlen_q and seqlen_k are then the longest. LSE (batches, heads, seqlen_q), or (heads, all rows) of packed sequences, is
- * the natural logarithm of the sum of exponentials; it may be null. A row that sees no key has O = 0 and LSE = -inf. */
+ * Tensors are (batches, rows, heads, head dim) with the head dim contiguous; strides count elements. Lengths,
+ * in device memory, are optional: with q_starts (batches + 1) sequences are packed, b has the rows from
+ * q_starts[b] to q_starts[b + 1], and batch strides are not used; with q_used (batches) only the first
+ * q_used[b] rows of b count. seqlen_q and seqlen_k are then the longest. LSE (batches, heads, seqlen_q), or
+ * (heads, all rows) of packed sequences, is the natural logarithm of the sum of exponentials; it may be null.
+ * A row that sees no key has O = 0 and LSE = -inf. */
 typedef struct wf_attention_problem {
   size_t struct_bytes;
-  wf_type type, output_type; /* BF16 or F16; O: the same or F32 */
+  wf_type type, output_type; /* BF16, F16 or F8_E4M3; O: the same, of F8_E4M3 BF16, or F32 */
   int64_t batches, heads, kv_heads, seqlen_q, seqlen_k, head_dim, v_head_dim;
   const void *q, *k, *v;
   void* o;
@@ -205,6 +209,23 @@ typedef struct wf_attention_problem {
    * the first launch; each launch leaves them so. One workspace serves one stream. */
   void* workspace;
   int64_t workspace_bytes;
+  /* The rest, left 0, changes nothing. */
+  int64_t window_left, window_right;
+  float softcap;
+  const float*
+      sink; /* (heads): one more score without a value, which O's denominator and LSE count; -inf is none */
+  const float* alibi; /* (batches, heads): slopes */
+  int64_t alibi_batch_stride;
+  /* (batches, heads, seqlen_q, seqlen_k): BF16, F16 or F32, added to the scores; or, with bias_is_mask,
+   * bytes, of which 0 hides the key. Strides may be 0. It is read element by element, at a cost. */
+  const void* bias;
+  wf_type bias_type;
+  int bias_is_mask;
+  int64_t bias_batch_stride, bias_head_stride, bias_row_stride, bias_key_stride;
+  /* Of F8_E4M3, (batches, kv_heads): what the elements are to be multiplied with, above 0; null is 1, strides
+   * may be 0. */
+  const float *q_descale, *k_descale, *v_descale;
+  int64_t descale_batch_stride, descale_head_stride;
 } wf_attention_problem;
 
 /* tile: an index below wf_attention_tile_count(), or -1 for the tile that Warpfold chooses. */

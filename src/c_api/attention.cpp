@@ -22,7 +22,8 @@ Result<attention::Problem> problem_of(const wf_attention_problem* given) {
   attention::Problem out;
   WF_TRY(out.type, type_of(p.type, "attention: type"));
   WF_TRY(out.output_type, type_of(p.output_type, "attention: output_type"));
-  if (p.mask < WF_NO_MASK || p.mask > WF_CAUSAL) return invalid("mask " + std::to_string(int(p.mask)) + " is no wf_mask");
+  if (p.mask < WF_NO_MASK || p.mask > WF_WINDOW)
+    return invalid("mask " + std::to_string(int(p.mask)) + " is no wf_mask");
   out.batches = p.batches;
   out.heads = p.heads;
   out.kv_heads = p.kv_heads;
@@ -41,11 +42,29 @@ Result<attention::Problem> problem_of(const wf_attention_problem* given) {
   out.k_lengths = {p.k_starts, p.k_used};
   out.scale = p.scale;
   out.mask = attention::Mask(p.mask);
+  out.window_left = p.window_left;
+  out.window_right = p.window_right;
+  out.softcap = p.softcap;
+  out.sink = p.sink;
+  out.alibi = p.alibi;
+  out.alibi_batch_stride = p.alibi_batch_stride;
+  out.q_descale = {p.q_descale, p.descale_batch_stride, p.descale_head_stride};
+  out.k_descale = {p.k_descale, p.descale_batch_stride, p.descale_head_stride};
+  out.v_descale = {p.v_descale, p.descale_batch_stride, p.descale_head_stride};
+  if (p.bias != nullptr) {
+    out.bias = {
+        p.bias,           warpfold::DType::kBool, p.bias_batch_stride, p.bias_head_stride, p.bias_row_stride,
+        p.bias_key_stride};
+    if (!p.bias_is_mask) {
+      WF_TRY(out.bias.type, type_of(p.bias_type, "attention: bias_type"));
+    }
+  }
   out.workspace = p.workspace;
   out.workspace_bytes = p.workspace_bytes;
   return out;
 }
-static_assert(int(attention::Mask::none) == WF_NO_MASK && int(attention::Mask::causal) == WF_CAUSAL);
+static_assert(int(attention::Mask::none) == WF_NO_MASK && int(attention::Mask::causal) == WF_CAUSAL &&
+              int(attention::Mask::window) == WF_WINDOW);
 
 constexpr int tile_count = int(std::size(attention::all_tiles));
 

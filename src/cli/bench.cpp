@@ -1,5 +1,5 @@
-// `warpfold bench gemm` (bench_gemm.cpp) and `warpfold bench cpu MODEL`: speed of prefill and of decoding, each from an empty cache, medians of several
-// runs.
+// `warpfold bench gemm` (bench_gemm.cpp), `warpfold bench attention` (bench_attention.cpp) and `warpfold bench cpu MODEL`: speed of
+// prefill and of decoding, each from an empty cache, medians of several runs.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,6 +8,7 @@
 #include <random>
 
 #include "cli/bandwidth.h"
+#include "cli/bench_attention.h"
 #include "cli/bench_gemm.h"
 #include "cli/commands.h"
 #include "cli/common.h"
@@ -89,11 +90,13 @@ Result<Report> measure(const BenchOptions& options) {
 
 int bench_main(int argc, char** argv) {
   if (argc > 1 && std::string_view(argv[1]) == "gemm") return bench_gemm_main(argc - 1, argv + 1);
+  if (argc > 1 && std::string_view(argv[1]) == "attention") return bench_attention_main(argc - 1, argv + 1);
   BenchOptions options;
   bool json = false;
   CLI::App app("Speed of a model on this machine", "warpfold bench");
   app.require_subcommand(1);
   app.add_subcommand("gemm", "matrix products on a Hopper GPU; see warpfold bench gemm --help");
+  app.add_subcommand("attention", "attention on a Hopper GPU; see warpfold bench attention --help");
   CLI::App& cpu = *app.add_subcommand("cpu", "prefill and decoding on the CPU, each from an empty cache");
   options.model.add_to(cpu);
   cpu.add_option("--prompt", options.prompt, "tokens to prefill")

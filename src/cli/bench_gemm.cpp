@@ -6,8 +6,6 @@
 #include "cli/bench_gemm.h"
 
 #include <fmt/format.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -18,7 +16,7 @@
 
 #include <CLI/CLI.hpp>
 
-#include "bench_scripts.h"
+#include "cli/bench_script.h"
 #include "cli/common.h"
 
 #if WARPFOLD_CUDA_RUNTIME
@@ -42,55 +40,13 @@ struct Options {
   bool no_peers = false, ladder = false;
 };
 
-// The library as it lies beside this program when built (in `folder`) or installed; empty if it is not there.
-fs::path find_library(const char* folder, const char* name) {
-  std::error_code ignored;
-  const fs::path here = fs::read_symlink("/proc/self/exe", ignored).parent_path();
-  for (const char* place : {folder, ".", "../lib"})
-    if (fs::exists(here / place / name, ignored)) return here / place / name;
-  return {};
-}
-
-bool has_torch() {
-  return std::system(
-             "python3 -c 'import sys, torch; sys.exit(not torch.cuda.is_available())' >/dev/null 2>&1") == 0;
-}
-
-// Runs the carried script gemm.py or ladder.py, in a folder that is removed behind it.
-Status run_script(const char* script, const Options& o, const fs::path& library) {
-  std::string folder = (fs::temp_directory_path() / "warpfold-bench-XXXXXX").string();
-  if (::mkdtemp(folder.data()) == nullptr)
-    return fail(ErrorCode::kIo, "cannot make a folder under the temporary one");
-  std::ofstream(fs::path(folder) / "warpfold_c.py") << scripts::warpfold_c;
-  std::ofstream(fs::path(folder) / "gemm.py") << scripts::gemm;
-  std::ofstream(fs::path(folder) / "ladder.py") << scripts::ladder;
-  std::vector<std::string> words = {"python3",
-                                    (fs::path(folder) / script).string(),
-                                    library.string(),
-                                    "--sizes",
-                                    o.sizes,
-                                    "--types",
-                                    o.types,
-                                    "--seconds",
-                                    fmt::format("{}", o.seconds)};
+// Runs gemm.py or ladder.py with these options.
+Status run_with(const char* script, const Options& o, const fs::path& library) {
+  std::vector<std::string> words = {"--sizes",   o.sizes,  "--types", o.types,
+                                    "--seconds", fmt::format("{}", o.seconds)};
   if (!o.ladder) words.insert(words.end(), {"--tiles", o.tiles});
   if (!o.json.empty()) words.insert(words.end(), {"--json", o.json});
-  std::vector<char*> argv;
-  for (std::string& w : words) argv.push_back(w.data());
-  argv.push_back(nullptr);
-  int status = -1;
-  const pid_t child = ::fork();
-  if (child == 0) {
-    ::execvp(argv[0], argv.data());
-    ::_exit(127);
-  }
-  if (child > 0) ::waitpid(child, &status, 0);
-  std::error_code ignored;
-  fs::remove_all(folder, ignored);
-  if (child < 0 || (WIFEXITED(status) && WEXITSTATUS(status) == 127))
-    return fail(ErrorCode::kIo, "cannot start python3");
-  if (status != 0) return fail(ErrorCode::kIo, fmt::format("{} did not end well", script));
-  return {};
+  return run_script(script, library, words);
 }
 
 Status run_ladder(const Options& o) {
@@ -102,7 +58,7 @@ Status run_ladder(const Options& o) {
   if (!has_torch())
     return fail(ErrorCode::kUnsupported,
                 "bench gemm --ladder: needs PyTorch and a GPU, to time the steps beside cuBLAS");
-  return run_script("ladder.py", o, library);
+  return run_with("ladder.py", o, library);
 }
 
 #if WARPFOLD_CUDA_RUNTIME
@@ -312,7 +268,7 @@ int bench_gemm_main(int argc, char** argv) {
   if (o.ladder && types->count() == 0) o.types = "tf32,bf16";
   const fs::path library = find_library("src/c_api", "libwarpfold.so");
   const Status status = o.ladder                                         ? run_ladder(o)
-                        : !o.no_peers && !library.empty() && has_torch() ? run_script("gemm.py", o, library)
+                        : !o.no_peers && !library.empty() && has_torch() ? run_with("gemm.py", o, library)
                                                                          : measure(o);
   if (status) return 0;
   return report_error(status.error());

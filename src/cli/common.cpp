@@ -96,6 +96,28 @@ Result<engine::SamplingOptions> SamplerOptions::resolve() const {
   return result;
 }
 
+void add_beam_options(CLI::App& app, engine::BeamOptions& beam) {
+  app.add_option("--beams", beam.beams, "keep so many hypotheses; 1: take the likeliest token, or sample")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1024));
+  app.add_option("--n-best", beam.n_best, "print the best so many, with their scores")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1024));
+  app.add_option("--length-penalty", beam.length_penalty, "score = log probability / length^this; larger prefers longer")
+      ->capture_default_str();
+  app.add_flag("--early-stopping", beam.early_stopping, "end as soon as so many hypotheses as there are beams have ended");
+}
+
+std::vector<std::string> split_lines(const std::string& text) {
+  std::vector<std::string> lines;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    if (end > at) lines.push_back(text.substr(at, end - at));
+    at = end + 1;
+  }
+  return lines;
+}
+
 double Speed::prefill_tokens_per_second() const {
   return rate(timings.prefill_tokens, timings.prefill_seconds);
 }

@@ -6,8 +6,10 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "warpfold/core/error.h"
+#include "warpfold/engine/beam_search.h"
 #include "warpfold/engine/model.h"
 #include "warpfold/engine/session.h"
 
@@ -42,6 +44,12 @@ struct SamplerOptions {
   void add_to(CLI::App& app);
   Result<engine::SamplingOptions> resolve() const;
 };
+
+// --beams, --n-best, --length-penalty and --early-stopping, with the values there are as defaults.
+void add_beam_options(CLI::App& app, engine::BeamOptions& beam);
+
+// The lines of a text, without empty ones.
+std::vector<std::string> split_lines(const std::string& text);
 
 // Speed of requests, and how near decoding came to what the memory allows.
 struct Speed {

@@ -21,6 +21,9 @@ struct Command {
 constexpr std::array kCommands{
     Command{"run", "complete a prompt", run_main},
     Command{"chat", "talk with a model, line by line", chat_main},
+    Command{"embed", "turn texts into vectors and compare them", embed_main},
+    Command{"translate", "turn texts into texts with an encoder-decoder", translate_main},
+    Command{"transcribe", "turn speech into text", transcribe_main},
     Command{"inspect", "show what is in a model file", inspect_main},
     Command{"tokenize", "show the token ids of a text", tokenize_main},
     Command{"perplexity", "measure how well a model predicts a text", perplexity_main},

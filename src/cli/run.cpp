@@ -1,5 +1,6 @@
 // `warpfold run MODEL -p PROMPT`: completes a prompt and streams the text.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -8,6 +9,7 @@
 #include "cli/common.h"
 #include "cli/interrupt.h"
 #include "cli/progress.h"
+#include "warpfold/engine/beam_generation.h"
 
 namespace warpfold::cli {
 namespace {
@@ -19,6 +21,7 @@ struct RunOptions {
   std::vector<engine::TokenId> tokens;
   std::vector<std::string> stop;
   std::int64_t max_tokens = 256, context = 0;
+  engine::BeamOptions beam{.beams = 1, .ends = {}, .suppressed = {}};
   bool chat = false, json = false;
 };
 
@@ -75,6 +78,28 @@ Result<Outcome> complete(const RunOptions& options, const engine::SamplingOption
   return Outcome{std::move(generation), speed};
 }
 
+// The likeliest answers, by beam search.
+Status print_beams(RunOptions& options) {
+  WF_TRY(const engine::ModelPtr model, load_model(options.model));
+  WF_TRY(const auto prompt, encode_prompt(*model, options));
+  options.beam.max_tokens = std::clamp<std::int64_t>(model->info().context - static_cast<std::int64_t>(prompt.size()), 1,
+                                                     std::max<std::int64_t>(1, options.max_tokens));
+  WF_TRY(const auto answers, engine::generate_beams(*model, prompt, options.beam, options.model.kv));
+  const auto tokenizer = model->tokenizer();
+  Json json = Json::array();
+  for (const engine::BeamHypothesis& answer : answers) {
+    const std::string text = tokenizer ? (*tokenizer)->decode(answer.tokens) : "";
+    if (options.json) {
+      json.push_back({{"text", text}, {"tokens", answer.tokens}, {"score", answer.score}, {"ended", answer.ended}});
+      continue;
+    }
+    if (options.beam.n_best > 1) fmt::print("{:9.4f}  ", answer.score);
+    fmt::print("{}\n", tokenizer ? text : fmt::format("{}", fmt::join(answer.tokens, " ")));
+  }
+  if (options.json) fmt::print("{}\n", to_line({{"beams", std::move(json)}}));
+  return {};
+}
+
 }  // namespace
 
 int run_main(int argc, char** argv) {
@@ -103,11 +128,20 @@ int run_main(int argc, char** argv) {
   app.add_flag("--json", options.json,
                "print one object at the end: tokens, text, finish_reason, seed, timings");
   options.sampler.add_to(app);
+  add_beam_options(app, options.beam);
   if (const auto code = parse(app, argc, argv)) return *code;
   const auto sampling = options.sampler.resolve();
   if (!sampling) return report_wrong_usage(sampling.error().message);
   if (!options.system.empty() && !options.chat) return report_wrong_usage("--system needs --chat");
   if (options.chat && !options.tokens.empty()) return report_wrong_usage("--chat needs text, not --tokens");
+
+  if (options.beam.beams > 1) {
+    if (sampling->temperature > 0 || !options.stop.empty())
+      return report_wrong_usage("--beams cannot be combined with --temperature or --stop");
+    const Status status = print_beams(options);
+    return status ? 0 : report_error(status.error());
+  }
+  if (options.beam.n_best > 1) return report_wrong_usage("--n-best needs --beams");
 
   auto outcome = complete(options, *sampling);
   if (!outcome) return report_error(outcome.error());

@@ -47,6 +47,14 @@ Result<std::int64_t> ConfigSource::integer(Key key) const {
   return value.get<std::int64_t>();
 }
 
+Result<std::int64_t> ConfigSource::size(Key key) const {
+  constexpr std::int64_t kMost = 1 << 20;  // far beyond any model, far below overflow of products
+  WF_TRY(const std::int64_t value, integer(key));
+  if (value >= 1 && value <= kMost) return value;
+  return fail(ErrorCode::kBadFile, fmt::format("{}: {} is {}, expected 1 to {}", name_, gguf_ ? gguf_key(key) : std::string(key.hf),
+                                               value, kMost));
+}
+
 Result<double> ConfigSource::number(Key key) const {
   if (!has(key)) return fail(ErrorCode::kBadFile, missing(key));
   if (gguf_) return gguf_->number(gguf_key(key));

@@ -37,6 +37,7 @@ class ConfigSource {
   // Fail when the key is missing or has another type, naming the file and key.
   Result<std::int64_t> integer(Key key) const;
   Result<double> number(Key key) const;
+  Result<std::int64_t> size(Key key) const;  // an integer from 1 to 2^20
   Result<std::string> string(Key key) const;
   Result<std::int64_t> integer_or(Key key, std::int64_t fallback) const;
   Result<double> number_or(Key key, double fallback) const;

@@ -10,9 +10,10 @@
 #include <new>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
+#include "models/batch_checks.h"
 #include "models/config.h"
+#include "models/directory.h"
 #include "models/for_tokens.h"
 #include "models/weights.h"
 #include "warpfold/ops/attention.h"
@@ -39,6 +40,7 @@ class KvCache {
   std::vector<float> q, k, v;                                 // (T, H * D), (T, G * D), (T, G * D)
   std::vector<float> gate, up;                                // (T, F)
   std::vector<float> branch;                                  // (T, d) a block's output before its post-norm
+  std::vector<std::int64_t> positions;                        // (T)
   std::vector<float> cosine, sine, local_cosine, local_sine;  // (T, rope.dims / 2)
 };
 
@@ -56,24 +58,32 @@ std::vector<double> rope_frequencies(const Rope& rope) {
   return f;
 }
 
-void rope_table(const std::vector<double>& frequencies, double magnitude, std::int64_t start, std::int64_t tokens,
+void rope_table(const std::vector<double>& frequencies, double magnitude, const std::vector<std::int64_t>& positions,
                 std::vector<float>& cosine, std::vector<float>& sine) {
   const std::size_t half = frequencies.size();
-  cosine.resize(static_cast<std::size_t>(tokens) * half);
+  cosine.resize(positions.size() * half);
   sine.resize(cosine.size());
-  for (std::int64_t t = 0; t < tokens; ++t)
+  for (std::size_t t = 0; t < positions.size(); ++t)
     for (std::size_t i = 0; i < half; ++i) {
-      const double angle = static_cast<double>(start + t) * frequencies[i];
-      cosine[static_cast<std::size_t>(t) * half + i] = static_cast<float>(magnitude * std::cos(angle));
-      sine[static_cast<std::size_t>(t) * half + i] = static_cast<float>(magnitude * std::sin(angle));
+      const double angle = static_cast<double>(positions[t]) * frequencies[i];
+      cosine[t * half + i] = static_cast<float>(magnitude * std::cos(angle));
+      sine[t * half + i] = static_cast<float>(magnitude * std::sin(angle));
     }
 }
 
-// The pass of one chunk through the layers.
+// The pass of the next n tokens of each sequence through the layers: a chunk of one, or a token of several. Row t belongs
+// to sequence t / n.
 class Pass {
  public:
-  Pass(const Decoder::Impl& model, KvCache& cache, std::int64_t tokens, ThreadPool& pool)
-      : m_(model), c_(model.config), s_(cache), tokens_(tokens), pool_(pool) {
+  Pass(const Decoder::Impl& model, std::span<KvCache* const> sequences, std::int64_t n, ThreadPool& pool)
+      : m_(model),
+        c_(model.config),
+        sequences_(sequences),
+        s_(*sequences[0]),
+        n_(n),
+        tokens_(static_cast<std::int64_t>(sequences.size()) * n),
+        pool_(pool) {
+    const std::int64_t tokens = tokens_;
     const auto rows = [&](std::int64_t columns) { return static_cast<std::size_t>(tokens * columns); };
     grow(s_.x, rows(c_.d_model));
     grow(s_.q, rows(c_.heads * c_.head_dim));
@@ -82,9 +92,11 @@ class Pass {
     grow(s_.gate, rows(c_.d_ff));
     grow(s_.up, rows(c_.d_ff));
     if (c_.post_norms) grow(s_.branch, rows(c_.d_model));
-    rope_table(m_.frequencies, c_.rope.magnitude, s_.length, tokens, s_.cosine, s_.sine);
+    s_.positions.clear();
+    for (std::int64_t t = 0; t < tokens; ++t) s_.positions.push_back(position(t));
+    rope_table(m_.frequencies, c_.rope.magnitude, s_.positions, s_.cosine, s_.sine);
     if (c_.window > 0)
-      rope_table(m_.local_frequencies, c_.local_rope.magnitude, s_.length, tokens, s_.local_cosine, s_.local_sine);
+      rope_table(m_.local_frequencies, c_.local_rope.magnitude, s_.positions, s_.local_cosine, s_.local_sine);
   }
 
   void embed(std::span<const std::int32_t> ids) {
@@ -97,7 +109,7 @@ class Pass {
 
   void layer(std::int64_t i) {
     const LayerWeights& w = m_.weights.layers[static_cast<std::size_t>(i)];
-    attention_block(w, s_.layers[static_cast<std::size_t>(i)], c_.is_local(i));
+    attention_block(w, static_cast<std::size_t>(i), c_.is_local(i));
     feed_forward_block(w);
   }
 
@@ -115,6 +127,8 @@ class Pass {
   }
 
  private:
+  std::int64_t position(std::int64_t t) const { return sequences_[static_cast<std::size_t>(t / n_)]->length + t % n_; }
+
   static void grow(std::vector<float>& v, std::size_t n) {
     if (v.size() < n) v.resize(n);
   }
@@ -159,7 +173,7 @@ class Pass {
     }
   }
 
-  void attention_block(const LayerWeights& w, ops::KvLayer& cache, bool local) {
+  void attention_block(const LayerWeights& w, std::size_t layer, bool local) {
     const std::int64_t q_size = c_.heads * c_.head_dim, kv_size = c_.kv_heads * c_.head_dim;
     normalised_input(w.attention_norm, w.q.quantised() || w.k.quantised() || w.v.quantised());
     const std::array tasks{ops::MatmulTask{&w.q, s_.q.data(), q_size},
@@ -172,12 +186,13 @@ class Pass {
       finish_heads(s_.q.data() + t * q_size, c_.heads, w.q_bias, w.q_norm, t, local);
       finish_heads(k, c_.kv_heads, w.k_bias, w.k_norm, t, local);
       if (c_.qkv_bias) ops::add(v, w.v_bias.data(), kv_size);
-      cache.append(k, v, s_.length + t);
+      sequences_[static_cast<std::size_t>(t / n_)]->layers[layer].append(k, v, position(t));
     });
     s_.input.reshape(tokens_, q_size);
-    ops::attention({s_.q.data(), s_.input.row(0), tokens_, c_.heads, s_.length, local ? c_.window : 0,
-                    c_.attention_scale},
-                   cache, s_.attention, pool_);
+    for (std::int64_t t = 0; t < tokens_; t += n_)
+      ops::attention({s_.q.data() + t * q_size, s_.input.row(t), n_, c_.heads, position(t), local ? c_.window : 0,
+                      c_.attention_scale},
+                     sequences_[static_cast<std::size_t>(t / n_)]->layers[layer], s_.attention, pool_);
     if (w.o.quantised()) for_tokens(tokens_, pool_, [&](std::int64_t t) { s_.input.quantise(t); });
     add_projection(w.o, w.post_attention_norm);
   }
@@ -198,8 +213,9 @@ class Pass {
 
   const Decoder::Impl& m_;
   const DecoderConfig& c_;
-  KvCache& s_;
-  std::int64_t tokens_;
+  std::span<KvCache* const> sequences_;
+  KvCache& s_;  // the first sequence: its scratch memory serves all
+  std::int64_t n_, tokens_;
   ThreadPool& pool_;
 };
 
@@ -268,13 +284,8 @@ Result<Decoder> Decoder::load(const std::string& path, ThreadPool& pool,
     WF_TRY(const formats::Gguf file, formats::Gguf::open(path));
     return load(file, pool, progress);
   }
-  const std::string config_path = path + "/config.json";
-  WF_TRY(const MemoryMap map, MemoryMap::open(config_path));
-  const auto* text = reinterpret_cast<const char*>(map.bytes().data());
-  const auto json = nlohmann::json::parse(text, text + map.bytes().size(), nullptr, false);
-  if (!json.is_object()) return fail(ErrorCode::kBadFile, config_path + ": not a JSON object");
-  WF_TRY(const formats::Safetensors weights, formats::Safetensors::open(path));
-  WF_TRY(auto impl, build(ConfigSource(json, config_path), nullptr, &weights, path, pool, progress));
+  WF_TRY(const ModelDirectory directory, ModelDirectory::open(path));
+  WF_TRY(auto impl, build(directory.source(), nullptr, &directory.tensors, path, pool, progress));
   return Decoder(std::move(impl));
 }
 
@@ -317,11 +328,7 @@ Status Decoder::forward(std::span<const std::int32_t> tokens, KvCache& cache, st
     return fail(ErrorCode::kInvalidArgument,
                 fmt::format("{} tokens do not fit: the context holds {} and {} are used", count,
                             cache.capacity, cache.length));
-  for (std::size_t i = 0; i < tokens.size(); ++i)
-    if (tokens[i] < 0 || tokens[i] >= vocab)
-      return fail(
-          ErrorCode::kInvalidArgument,
-          fmt::format("token {} at position {} is outside the vocabulary of {}", tokens[i], i, vocab));
+  WF_CHECK(check_ids(tokens, vocab));
   if (logit_rows < 0 || logit_rows > count || static_cast<std::int64_t>(logits.size()) < logit_rows * vocab)
     return fail(ErrorCode::kInvalidArgument,
                 fmt::format("{} rows of logits for {} tokens do not fit {} values", logit_rows, count,
@@ -331,7 +338,8 @@ Status Decoder::forward(std::span<const std::int32_t> tokens, KvCache& cache, st
   try {
     for (std::int64_t done = 0; done < count;) {
       const std::int64_t n = std::min(chunk, count - done);
-      Pass pass(*impl_, cache, n, pool);
+      KvCache* const sequence = &cache;
+      Pass pass(*impl_, {&sequence, 1}, n, pool);
       pass.embed(tokens.subspan(static_cast<std::size_t>(done), static_cast<std::size_t>(n)));
       for (std::int64_t i = 0; i < impl_->config.layers; ++i) pass.layer(i);
       // Rows of logits that fall into this chunk.
@@ -347,6 +355,45 @@ Status Decoder::forward(std::span<const std::int32_t> tokens, KvCache& cache, st
     return fail(ErrorCode::kInvalidArgument,
                 fmt::format("out of memory for a pass over {} tokens", std::min(chunk, count)));
   }
+  return {};
+}
+
+Status Decoder::step(std::span<const std::int32_t> tokens, std::span<KvCache* const> caches, std::span<float> logits,
+                     ThreadPool& pool) const {
+  const std::int64_t vocab = impl_->info.vocab, count = static_cast<std::int64_t>(caches.size());
+  if (caches.empty()) return fail(ErrorCode::kInvalidArgument, "there are no sequences to extend");
+  if (tokens.size() != caches.size() || static_cast<std::int64_t>(logits.size()) != count * vocab)
+    return fail(ErrorCode::kInvalidArgument, fmt::format("{} tokens and {} logits for {} sequences and a vocabulary of {}",
+                                                         tokens.size(), logits.size(), count, vocab));
+  WF_CHECK(check_ids(tokens, vocab));
+  for (std::size_t i = 0; i < caches.size(); ++i) {
+    if (caches[i]->length >= caches[i]->capacity)
+      return fail(ErrorCode::kInvalidArgument,
+                  fmt::format("sequence {} is full: its cache holds {} tokens", i, caches[i]->capacity));
+    if (std::find(caches.begin(), caches.begin() + static_cast<std::ptrdiff_t>(i), caches[i]) !=
+        caches.begin() + static_cast<std::ptrdiff_t>(i))
+      return fail(ErrorCode::kInvalidArgument, fmt::format("sequence {} is given twice", i));
+  }
+  try {
+    Pass pass(*impl_, caches, 1, pool);
+    pass.embed(tokens);
+    for (std::int64_t i = 0; i < impl_->config.layers; ++i) pass.layer(i);
+    pass.head(count, logits.data());
+  } catch (const std::bad_alloc&) {
+    return fail(ErrorCode::kInvalidArgument, fmt::format("out of memory for a token of {} sequences", count));
+  }
+  for (KvCache* cache : caches) ++cache->length;
+  return {};
+}
+
+Status Decoder::copy(const KvCache& from, KvCache& to) {
+  if (from.length > to.capacity)
+    return fail(ErrorCode::kInvalidArgument,
+                fmt::format("{} tokens do not fit a cache of {}", from.length, to.capacity));
+  if (from.layers.size() != to.layers.size() || from.layers[0].type() != to.layers[0].type())
+    return fail(ErrorCode::kInvalidArgument, "the caches have another number of layers or another type");
+  for (std::size_t i = 0; i < from.layers.size(); ++i) to.layers[i].copy(from.layers[i], from.length);
+  to.length = from.length;
   return {};
 }
 

@@ -32,10 +32,22 @@ class TensorLoader {
                 std::vector<float>& out);  // (size)
   // rows = -1: any number of rows.
   Status matrix(const std::string& tensor, std::int64_t rows, std::int64_t columns, ops::PackedMatrix& out);
+  // Part `part` of a matrix that holds `parts` of them one below the other: rows (part * rows, (part + 1) *
+  // rows).
+  Status matrix_part(const std::string& tensor, int part, int parts, std::int64_t rows, std::int64_t columns,
+                     ops::PackedMatrix& out);
+  Status vector_part(const std::string& tensor, int part, int parts, std::int64_t size,
+                     std::vector<float>& out);
+  // A convolution's kernel (outputs, inputs, taps) as the matrix (outputs, inputs * taps).
+  Status convolution(const std::string& tensor, std::int64_t outputs, std::int64_t inputs, std::int64_t taps,
+                     ops::PackedMatrix& out);
+  // A matrix as floats, row by row.
+  Status table(const std::string& tensor, std::int64_t rows, std::int64_t columns, std::vector<float>& out);
 
  private:
   Status check(const TensorView* t, const std::string& tensor, int rank, std::int64_t rows,
                std::int64_t columns) const;
+  Status pack(const TensorView& t, const std::string& tensor, ops::PackedMatrix& out);
   void count(const TensorView& t);
 
   const formats::Gguf* gguf_;

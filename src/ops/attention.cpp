@@ -12,6 +12,7 @@
 
 #include "ops/attention_kernels.h"
 #include "ops/hadamard.h"
+#include "warpfold/core/attention_rule.h"
 
 namespace warpfold::ops {
 
@@ -51,6 +52,17 @@ void KvLayer::append(float* k, float* v, std::int64_t pos) {
   }
 }
 
+void KvLayer::copy(const KvLayer& from, std::int64_t tokens) {
+  const std::int64_t whole = (tokens + kKeyPanel - 1) / kKeyPanel * kKeyPanel;
+  for (std::int64_t h = 0; h < kv_heads_; ++h) {
+    std::memcpy(k_.get() + h * padded_ * head_dim_ * element_, from.k(h), static_cast<std::size_t>(whole * head_dim_ * element_));
+    std::memcpy(v_.get() + h * padded_ * v_stride_ * element_, from.v(h), static_cast<std::size_t>(tokens * v_stride_ * element_));
+    if (type_ != KvType::kInt8) continue;
+    std::copy_n(from.k_scale(h), tokens, k_scale_.data() + h * padded_);
+    std::copy_n(from.v_scale(h), tokens, v_scale_.data() + h * padded_);
+  }
+}
+
 void attention(const AttentionProblem& p, const KvLayer& cache, AttentionWorkspace& ws, ThreadPool& pool) {
   const std::int64_t group = p.heads / cache.kv_heads(), d = cache.head_dim(), dp = cache.v_stride();
   // A tile packs the query heads of one KV head over some consecutive tokens: they share every key and value.
@@ -62,8 +74,11 @@ void attention(const AttentionProblem& p, const KvLayer& cache, AttentionWorkspa
 
   // Few tiles and many keys: cut the keys so that every thread has work. At least 128 keys a part.
   const bool causal = p.keys_end == 0;
+  AttentionRule rule;
+  rule.left = p.window > 0 ? p.window - 1 : -1;
+  rule.right = 0;
   const std::int64_t last_key = causal ? p.start + p.tokens : p.keys_end;
-  const std::int64_t first_key = !causal ? p.keys_begin : p.window > 0 ? std::max<std::int64_t>(0, p.start - p.window + 1) : 0;
+  const std::int64_t first_key = causal ? rule.visible(p.start, last_key).begin : p.keys_begin;
   std::int64_t parts = 1;
   if (tiles < 2 * pool.size() && pool.size() > 1)
     parts = std::clamp<std::int64_t>(2 * pool.size() / tiles, 1, std::max<std::int64_t>(1, (last_key - first_key) / 128));
@@ -86,10 +101,15 @@ void attention(const AttentionProblem& p, const KvLayer& cache, AttentionWorkspa
     const std::int64_t h = i % (cache.kv_heads() * head_tiles), kv = h / head_tiles, first = h % head_tiles * head_tile;
     return Tile{kv, kv * group + first, std::min(head_tile, group - first), token, std::min(token_tile, p.tokens - token)};
   };
-  const auto write_rows = [&](const Tile& t, const float* o, const float* l) {
+  // O's rows: o over the sum l of exp(S - m), to which a sink adds exp(sink - m).
+  const auto write_rows = [&](const Tile& t, const float* o, const float* m, const float* l) {
     for (std::int64_t r = 0; r < t.heads * t.tokens; ++r) {
       float* out = p.o + ((t.token + r / t.heads) * p.heads + t.head + r % t.heads) * d;
-      const float inverse = l[r] > 0 ? 1.0f / l[r] : 0.0f;
+      float inverse = l[r] > 0 ? 1.0f / l[r] : 0.0f;
+      if (p.sink != nullptr && l[r] > 0) {
+        const float sink = p.sink[t.head + r % t.heads], high = std::max(m[r], sink);
+        inverse = std::exp(m[r] - high) / (l[r] * std::exp(m[r] - high) + std::exp(sink - high));
+      }
       for (std::int64_t i = 0; i < d; ++i) out[i] = o[r * dp + i] * inverse;
       if (cache.type() == KvType::kInt8) hadamard(out, d);
     }
@@ -99,15 +119,21 @@ void attention(const AttentionProblem& p, const KvLayer& cache, AttentionWorkspa
     const Tile t = tile_of(item / parts);
     const std::int64_t part = item % parts;
     float* q = ws.q.data() + thread * kMaxQueryRows * d;
-    std::int64_t begin[kMaxQueryRows], end[kMaxQueryRows];
+    std::int64_t begin[kMaxQueryRows], end[kMaxQueryRows], positions[kMaxQueryRows];
+    float slopes[kMaxQueryRows];
+    const float* bias[kMaxQueryRows];
     const int rows = static_cast<int>(t.heads * t.tokens);
     for (int r = 0; r < rows; ++r) {
       const std::int64_t token = t.token + r / t.heads, position = p.start + token;
       const float* from = p.q + (token * p.heads + t.head + r % t.heads) * d;
       for (std::int64_t i = 0; i < d; ++i) q[r * d + i] = from[i] * p.scale;
       if (cache.type() == KvType::kInt8) hadamard(q + r * d, d);
-      begin[r] = !causal ? p.keys_begin : p.window > 0 ? std::max<std::int64_t>(0, position - p.window + 1) : 0;
-      end[r] = causal ? position + 1 : p.keys_end;
+      const AttentionRule::Keys seen = rule.visible(position, p.start + p.tokens);
+      begin[r] = causal ? seen.begin : p.keys_begin;
+      end[r] = causal ? seen.end : p.keys_end;
+      positions[r] = causal ? position : p.keys_end - p.tokens + token;
+      slopes[r] = p.alibi != nullptr ? p.alibi[t.head + r % t.heads] : 0.0f;
+      if (p.bias) bias[r] = p.bias->at(t.head + r % t.heads) - position - p.keys_begin;
     }
     std::int64_t first = begin[0], last = end[rows - 1];
     if (parts > 1) {
@@ -123,8 +149,10 @@ void attention(const AttentionProblem& p, const KvLayer& cache, AttentionWorkspa
     float* m = ws.m.data() + item * kMaxQueryRows;
     float* l = ws.l.data() + item * kMaxQueryRows;
     attention_kernels().attend({cache.type(), cache.k(t.kv_head), cache.v(t.kv_head), cache.k_scale(t.kv_head),
-                                cache.v_scale(t.kv_head), d, dp, rows, q, begin, end, first, last, o, m, l});
-    if (parts == 1) write_rows(t, o, l);
+                                cache.v_scale(t.kv_head), d, dp, rows, q, begin, end, first, last,
+                                p.bias ? bias : nullptr, o, m, l, p.softcap, p.alibi != nullptr ? slopes : nullptr,
+                                positions});
+    if (parts == 1) write_rows(t, o, m, l);
   });
   if (parts == 1) return;
 
@@ -145,9 +173,10 @@ void attention(const AttentionProblem& p, const KvLayer& cache, AttentionWorkspa
         const float* from = o + (k * kMaxQueryRows + r) * dp;
         for (std::int64_t c = 0; c < d; ++c) o[r * dp + c] = (k == 0 ? 0.0f : o[r * dp + c]) + weight * from[c];
       }
+      m[r] = largest;
       l[r] = sum;
     }
-    write_rows(t, o, l);
+    write_rows(t, o, m, l);
   }
 }
 

@@ -91,6 +91,24 @@ HWY_INLINE void value_rows(const QueryTile& t, int row, std::int64_t key, std::i
   for (; column < t.v_stride; column += kLanes) value_block<kType, kRows, 1>(t, row, column, key, keys, p);
 }
 
+// What a row's products of keys from `key` on are before softmax takes them.
+HWY_INLINE void shape_scores(const QueryTile& t, int r, std::int64_t key, std::int64_t padded, float* s) {
+  const Floats d;
+  if (t.softcap > 0) {
+    const VFloats cap = hn::Set(d, t.softcap), inverse = hn::Set(d, 1 / t.softcap);
+    for (std::int64_t j = 0; j < padded; j += kLanes)
+      hn::StoreU(hn::Mul(cap, hn::Tanh(d, hn::Mul(hn::LoadU(d, s + j), inverse))), d, s + j);
+  }
+  if (t.slope != nullptr && t.slope[r] != 0) {
+    const VFloats slope = hn::Set(d, t.slope[r]);
+    for (std::int64_t j = 0; j < padded; j += kLanes) {
+      const VFloats distance =
+          hn::Sub(hn::Set(d, static_cast<float>(t.position[r] - key - j)), hn::Iota(d, 0));
+      hn::StoreU(hn::NegMulAdd(slope, hn::Abs(distance), hn::LoadU(d, s + j)), d, s + j);
+    }
+  }
+}
+
 // Masks one row's scores of keys [key, key + keys), updates its maximum and sum, turns scores into p, scales o.
 template <KvType kType>
 HWY_INLINE void softmax_row(const QueryTile& t, int r, std::int64_t key, std::int64_t keys, float* s) {
@@ -103,10 +121,15 @@ HWY_INLINE void softmax_row(const QueryTile& t, int r, std::int64_t key, std::in
     std::fill(s, s + padded, 0.0f);
     return;
   }
+  shape_scores(t, r, key, padded, s);
   VFloats largest = hn::Set(d, kNegInf);
   const bool masked = visible_begin > 0 || visible_end < padded;
   for (std::int64_t j = 0; j < padded; j += kLanes) {
     VFloats x = hn::LoadU(d, s + j);
+    if (t.bias) {
+      x = hn::Add(x, hn::LoadU(d, t.bias[r] + key + j));
+      hn::StoreU(x, d, s + j);
+    }
     if (masked) {
       const auto index = hn::Iota(di, static_cast<std::int32_t>(j));
       const auto hidden = hn::Or(hn::Lt(index, hn::Set(di, static_cast<std::int32_t>(visible_begin))),

@@ -12,7 +12,8 @@ namespace warpfold::ops {
 inline constexpr int kMaxQueryRows = 32;
 
 // For rows r: O[r] = sum_j p[r][j] V[j], with p = exp(S - max S) over the keys j in [first, last) that row r may
-// see, S[r][j] = q[r] K[j]; l[r] = sum_j p[r][j], m[r] = max S. A row that sees no key gives O = 0, l = 0, m = -inf.
+// see, S[r][j] = f(q[r] K[j]) + bias[r][j] - slope[r] |position[r] - j|, f(y) = softcap tanh(y / softcap), or y with
+// softcap 0; l[r] = sum_j p[r][j], m[r] = max S. A row that sees no key gives O = 0, l = 0, m = -inf.
 struct QueryTile {
   KvType type;
   const std::byte* k;      // (keys / 16, D, 16)
@@ -26,9 +27,13 @@ struct QueryTile {
   const std::int64_t* begin;  // (R) first key a row may see
   const std::int64_t* end;    // (R) one past the last
   std::int64_t first, last;   // keys to visit
+  const float* const* bias;   // (R) rows such that bias[r][j] is added to S[r][j]; null: nothing
   float* o;                // (R, Dp)
   float* m;                // (R)
   float* l;                // (R)
+  float softcap = 0;       // 0: none
+  const float* slope = nullptr;            // (R), or null
+  const std::int64_t* position = nullptr;  // (R), where slopes are
 };
 
 struct AttentionKernels {

@@ -131,7 +131,8 @@ HWY_INLINE VFloats act(Activation activation, VFloats x) {
 
 void activate(Activation activation, const float* bias, std::int64_t n, float* x) {
   for_lanes(n, [&](std::int64_t i, std::size_t lanes) {
-    store(act(activation, hn::Add(load(x + i, lanes), load(bias + i, lanes))), x + i, lanes);
+    const auto v = load(x + i, lanes);
+    store(act(activation, bias ? hn::Add(v, load(bias + i, lanes)) : v), x + i, lanes);
   });
 }
 

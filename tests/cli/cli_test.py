@@ -1,13 +1,19 @@
 """Drives the warpfold binary: exit codes, what goes to stdout and stderr, JSON, Ctrl-C, repeatability.
 
     cli_test.py usage BINARY          needs no model
-    cli_test.py model BINARY MODEL    exits with 77, which ctest shows as skipped, when MODEL is absent
+    cli_test.py embed BINARY          these run the tiny models of tests/models
+    cli_test.py translate BINARY
+    cli_test.py whisper BINARY MODEL  these exit with 77, which ctest shows as skipped, when MODEL is absent
+    cli_test.py model BINARY MODEL
 """
 
+import difflib
 import json
 import os
 import pathlib
 import pty
+import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -47,13 +53,13 @@ class Usage(Case):
     def test_without_a_command(self):
         out, err = self.expect(2)
         self.assertEqual(out, "")
-        for command in ("run", "chat", "inspect", "tokenize", "perplexity", "bench", "doctor"):
+        for command in ("run", "chat", "embed", "translate", "transcribe", "inspect", "tokenize", "perplexity", "bench", "doctor"):
             self.assertIn(f"\n  {command}", err)
 
     def test_help(self):
         self.assertIn("usage:", self.expect(0, "--help")[0])
         self.assertIn("without a chat template, unless --chat", " ".join(self.expect(0, "run", "--help")[0].split()))
-        for command in ("chat", "inspect", "tokenize", "perplexity", "bench", "doctor"):
+        for command in ("chat", "embed", "translate", "transcribe", "inspect", "tokenize", "perplexity", "bench", "doctor"):
             out, err = self.expect(0, command, "--help")
             self.assertIn("--help", out)
             self.assertEqual(err, "")
@@ -102,6 +108,133 @@ class Usage(Case):
             self.assertIn("make demo", out)
             pathlib.Path(folder, "tiny.gguf").write_bytes(b"1234")
             self.assertIn("tiny.gguf", self.expect(0, "doctor", "--models", folder)[0])
+
+
+MODELS = pathlib.Path(__file__).parent.parent / "models"  # tiny ones
+
+
+class Embed(Case):
+    ENCODER = MODELS / "fixtures" / "bert"
+    TEXTS = ("The cat sat.", "the CAT sat .", "unaffable dogs")
+
+    def test_matrix(self):
+        out, _ = self.expect(0, "embed", self.ENCODER, *self.TEXTS)
+        rows = [line.split(None, 3) for line in out.splitlines()]
+        self.assertEqual([row[3] for row in rows], list(self.TEXTS))
+        matrix = [[float(x) for x in row[:3]] for row in rows]
+        self.assertEqual([matrix[i][i] for i in range(3)], [1, 1, 1])
+        self.assertEqual(matrix[0][1], 1, "the same tokens")
+        self.assertLess(matrix[0][2], 0.999)
+
+    def test_json(self):
+        result = self.expect_json("embed", self.ENCODER, *self.TEXTS)
+        self.assertEqual(set(result), {"embeddings", "tokens", "cosine"})
+        self.assertEqual(result["tokens"][0], [2, 5, 7, 9, 16, 3])
+        self.assertEqual([len(e) for e in result["embeddings"]], [32] * 3)
+        product = sum(x * y for x, y in zip(result["embeddings"][0], result["embeddings"][2]))
+        self.assertAlmostEqual(product, result["cosine"][0][2], places=5)
+
+    def test_a_text_on_each_line(self):
+        expected = self.expect_json("embed", self.ENCODER, *self.TEXTS)
+        lines = "\n".join(self.TEXTS) + "\n\n"
+        self.assertEqual(self.expect_json("embed", self.ENCODER, "-f", "-", "--batch", 1, stdin=lines)["tokens"],
+                         expected["tokens"])
+        self.expect_error(1, "embed", self.ENCODER, "-f", "-", stdin="\n\n", message="no lines to embed")
+
+    def test_wrong_usage(self):
+        self.expect_error(2, "embed", self.ENCODER, message="nothing to embed")
+        self.expect_error(2, "embed", self.ENCODER, "a", "-f", "-", message="excludes")
+        self.expect_error(1, "embed", "/nonexistent", "a", message="/nonexistent/config.json")
+
+
+class Translate(Case):
+    REVERSE = MODELS / "reverse"
+
+    def test_a_line_for_each_text(self):
+        self.assertEqual(self.expect(0, "translate", self.REVERSE, "deep learning", "a b"), ("gninrael peed\nb a\n", ""))
+        self.assertEqual(self.expect(0, "translate", self.REVERSE, "-f", "-", "--beams", 1, stdin="deep\n\nlearning\n")[0],
+                         "peed\ngninrael\n")
+
+    def test_n_best(self):
+        result = self.expect_json("translate", self.REVERSE, "deep", "--n-best", 3)["translations"]
+        self.assertEqual([len(source) for source in result], [3])
+        scores = [t["score"] for t in result[0]]
+        self.assertEqual(scores, sorted(scores, reverse=True))
+        self.assertEqual((result[0][0]["text"], result[0][0]["tokens"], result[0][0]["ended"]), ("peed", [19, 8, 8, 7], True))
+        lines = self.expect(0, "translate", self.REVERSE, "deep", "--n-best", 3)[0].splitlines()
+        self.assertEqual([line.split(None, 1)[1] for line in lines], [t["text"] for t in result[0]])
+
+    def test_tokens_and_lengths(self):
+        self.assertEqual(self.expect(0, "translate", self.REVERSE, "--tokens", "7,8,8,19,1", "--max-tokens", 2)[0], "19 8\n")
+        self.assertFalse(self.expect_json("translate", self.REVERSE, "deep", "--max-tokens", 2)["translations"][0][0]["ended"])
+
+    def test_wrong_usage(self):
+        self.expect_error(2, "translate", self.REVERSE, message="nothing to translate")
+        self.expect_error(2, "translate", self.REVERSE, "a", "--temperature", 1, message="--temperature needs --beams 1")
+        self.expect_error(2, "translate", self.REVERSE, "a", "--beams", 0, message="--beams")
+        self.expect_error(1, "translate", self.REVERSE, "a", "--n-best", 5, message="n_best is 5, expected 1 to 4 beams")
+        self.expect_error(1, "translate", self.REVERSE, "a" * 64, message="65 tokens")
+        self.expect_error(1, "translate", MODELS / "fixtures" / "bart", "a", message="tokenizer.json")
+        self.expect_error(1, "translate", MODELS / "fixtures" / "llama", "a", message="\"llama\" is not an encoder-decoder")
+
+    def test_run_with_beams(self):
+        llama = MODELS / "fixtures" / "llama"
+        result = self.expect_json("run", llama, "--tokens", "3,4,5", "--beams", 3, "--n-best", 2, "--max-tokens", 6)["beams"]
+        self.assertEqual(len(result), 2)
+        self.assertGreaterEqual(result[0]["score"], result[1]["score"])
+        lines = self.expect(0, "run", llama, "--tokens", "3,4,5", "--beams", 3, "--max-tokens", 6)[0].splitlines()
+        self.assertEqual(lines, [" ".join(map(str, result[0]["tokens"]))])
+        self.expect_error(2, "run", llama, "--tokens", "3", "--beams", 3, "--temperature", 1, message="--beams cannot")
+        self.expect_error(2, "run", llama, "--tokens", "3", "--n-best", 3, message="--n-best needs --beams")
+
+
+class Whisper(Case):
+    """Against transformers' Whisper, token for token (tests/reference/make_speech.py)."""
+    FOLDER = pathlib.Path(__file__).parent / "speech"
+    SPEECH = FOLDER / "speech.flac"
+    EXPECTED = json.loads((FOLDER / "expected.json").read_text())
+
+    def test_transcribe(self):
+        result = self.expect_json("transcribe", MODEL, self.SPEECH)
+        self.assertEqual(result["tokens"], self.EXPECTED["tokens"])
+        self.assertEqual(result["language"], "en")
+        self.assertEqual(len(result["segments"]), 1)
+        self.assertAlmostEqual(result["speech_seconds"], self.EXPECTED["seconds"], places=6)
+
+    def test_timestamps(self):
+        result = self.expect_json("transcribe", MODEL, self.SPEECH, "--timestamps", "--language", "en")
+        self.assertEqual(result["tokens"], self.EXPECTED["timestamp_tokens"])
+        times = [t for s in result["segments"] for t in (s["start"], s["end"])]
+        self.assertEqual(times, sorted(times))
+        self.assertEqual([round(t / 0.02) for t in times], [t - 50364 for t in result["tokens"] if t >= 50364])
+
+    def test_spoken_by_espeak(self):
+        if not shutil.which("espeak-ng"):
+            self.skipTest("espeak-ng is absent")
+        with tempfile.TemporaryDirectory() as folder:  # 22 kHz, then more than a window of it
+            path = os.path.join(folder, "speech.wav")
+            text = ("The north wind and the sun disputed which was the stronger, when a traveller came along, wrapped in a warm "
+                    "cloak. They agreed that the one who first made the traveller take off his cloak should be considered "
+                    "stronger than the other. Then the north wind blew as hard as he could, but the more he blew, the more "
+                    "closely did the traveller fold his cloak around him. At last the north wind gave up the attempt. Then the "
+                    "sun shone out warmly, and immediately the traveller took off his cloak. And so the north wind was obliged "
+                    "to confess that the sun was the stronger of the two. The moral is that gentle persuasion is often better "
+                    "than force. People who hear this story for the first time usually agree with the sun.")
+            subprocess.run(["espeak-ng", "-v", "en-us", "-w", path, text], check=True)
+            out, err = self.expect(0, "transcribe", MODEL, path, "--timestamps")
+        heard = re.findall("[a-z]+", re.sub(r"\[.*?\]", "", out).lower())
+        said = re.findall("[a-z]+", text.lower())
+        self.assertGreaterEqual(difflib.SequenceMatcher(None, heard, said, autojunk=False).ratio(), 0.8, out)
+        ends = [float(t) for t in re.findall(r"- +([0-9.]+)\]", out)]
+        self.assertEqual(ends, sorted(ends))
+        self.assertGreater(ends[-1], 32, "more than one window")
+        self.assertRegex(err, r"\[en \| \d+\.\d s of speech in \d+\.\d s\]")
+
+    def test_what_it_refuses(self):
+        self.expect_error(1, "transcribe", MODEL, "/nonexistent.wav", message="/nonexistent.wav: No such file")
+        self.expect_error(1, "transcribe", MODEL, __file__, message="cli_test.py")
+        self.expect_error(1, "transcribe", MODEL, self.SPEECH, "--language", "xx", message='language "xx"')
+        self.expect_error(1, "transcribe", MODELS / "reverse", self.SPEECH, message="does not hear")
 
 
 class Model(Case):
@@ -261,11 +394,11 @@ class Model(Case):
 
 if __name__ == "__main__":
     suite, BINARY, *rest = sys.argv[1:]
-    if suite == "model":
+    if suite in ("model", "whisper"):
         MODEL, = rest
         if not os.path.exists(MODEL):
-            print(f"skipped: {MODEL} is absent; make demo fetches it")
+            print(f"skipped: {MODEL} is absent; make demo or make models fetches it")
             sys.exit(SKIPPED)
-    case = {"usage": Usage, "model": Model}[suite]
+    case = {"usage": Usage, "embed": Embed, "translate": Translate, "whisper": Whisper, "model": Model}[suite]
     result = unittest.TextTestRunner(verbosity=2).run(unittest.defaultTestLoader.loadTestsFromTestCase(case))
     sys.exit(not result.wasSuccessful())

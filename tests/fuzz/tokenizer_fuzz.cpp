@@ -1,5 +1,6 @@
 // Tokenizers. An input that begins with "GGUF" is a vocabulary, and what it can load encodes a fixed text.
-// Any other input is a text for four fixed vocabularies, which must come back as it was.
+// One that begins with "{" is a tokenizer.json. Any other input is a text for four fixed vocabularies, which
+// must come back as it was.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -9,6 +10,8 @@
 #include "text/utf8.h"
 #include "text/vocabularies.h"
 #include "warpfold/text/tokenizer.h"
+#include "warpfold/text/unigram.h"
+#include "warpfold/text/wordpiece.h"
 
 namespace {
 
@@ -31,6 +34,24 @@ void check_vocabulary(std::string_view file) {
   }
   for (const TokenId id : {kNoToken, TokenId{0}, TokenId{1000}, tokenizer->vocab_size(), tokenizer->bos()})
     tokenizer->piece(id, true), tokenizer->token_text(id), tokenizer->is_end_of_generation(id);
+}
+
+void check_json(std::string_view file) {
+  const std::string text = "Hello, the unaffable c\u0301at! \u6771\xFF ##s [SEP] </s>";
+  if (const auto words = WordPiece::parse(file, "fuzz.json")) {
+    for (const std::int64_t most : {2, 5, 1000}) {
+      const auto ids = words->encode(text, most);
+      if (static_cast<std::int64_t>(ids.size()) > most) std::abort();
+      for (const TokenId id : ids)
+        if (id < 0 || id >= words->vocab_size()) std::abort();
+    }
+  }
+  if (const auto pieces = Unigram::parse(file, "fuzz.json")) {
+    const auto ids = pieces->encode(text);
+    for (const TokenId id : ids)
+      if (id < 0 || id >= pieces->vocab_size()) std::abort();
+    pieces->decode(ids);
+  }
 }
 
 Tokenizer load(GgufBuilder file) { return std::move(*Tokenizer::from_gguf(*file.parse())); }
@@ -70,6 +91,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string_view input(reinterpret_cast<const char*>(data), size);
   if (input.starts_with("GGUF"))
     check_vocabulary(input);
+  else if (input.starts_with("{"))
+    check_json(input);
   else
     check_text(input);
   return 0;

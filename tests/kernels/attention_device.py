@@ -8,6 +8,8 @@ where e = 2^-17 + seqlen_k 2^-24 covers fp32 (and 7.6e-5 more where exponentials
 a score: each m64nNk16 product adds 17 terms, each cut at 2^-24 of the largest, which is at most sum |q||k|, so
 s = scale * head_dim / 16 * 17 * 2^-24 * max_j sum |q||k_j|; P_j and their sum are off by a factor exp(s) each. fp16 rounds what is
 below 2^-14 to multiples of 2^-24: 2^-25 more for O, and 2^-25 sum_j |V_j| for P.
+e4m3 rounds P, times 2^8, by 2^-4 of it or 2^-9 / 2: 2^-18 sum_j |V_j|; its products keep 13 bits after the leading one of the largest
+of 33 terms, so u is 2^-13 for 2^-24 above, and O is off by seqlen_k / 32 * 33 * 2^-13 sum_j P_j |V_j| more.
 Memory between rows, heads and sequences and past their ends holds NaN; around O and LSE nothing may be written.
 """
 import itertools
@@ -27,39 +29,56 @@ from attention_c import Attention  # noqa: E402
 
 import edge_memory  # noqa: E402
 
-BF16, F16, F32 = torch.bfloat16, torch.float16, torch.float32
-U = {BF16: 2.0**-8, F16: 2.0**-11, F32: 2.0**-24}
+BF16, F16, F32, E4M3 = torch.bfloat16, torch.float16, torch.float32, torch.float8_e4m3fn
+U = {E4M3: 2.0**-4, BF16: 2.0**-8, F16: 2.0**-11, F32: 2.0**-24}
 NAN = float("nan")
 
 
 def padded(rng, batches, rows, heads, dim, dtype):
     """A (batches, rows, heads, dim) view inside NaN, with odd strides, and the whole of it."""
-    extra = rng.choice([0, 8])
-    whole = torch.full((batches, rows + 2 + rng.choice([0, 3]), heads + rng.choice([0, 1]), dim + extra), NAN, device="cuda", dtype=dtype)
+    extra = rng.choice([0, 16 // dtype.itemsize])
+    whole = torch.full((batches, rows + 2 + rng.choice([0, 3]), heads + rng.choice([0, 1]), dim + extra), NAN, device="cuda").to(dtype)
     return whole, whole[:, 1:1 + rows, :heads, :dim]
 
 
-def reference(q, k, v, causal, scale):
-    """O, sum_j P_j |V_j|, sum_j |V_j|, LSE and the largest error of a score of one sequence (rows, heads, dim) in float64."""
+def reference(q, k, v, window, scale, softcap=0, sink=None, alibi=None, bias=None, eight_bit=False):
+    """O, sum_j P_j |V_j|, sum_j |V_j|, LSE and the largest error of a score of one sequence (rows, heads, dim) in float64.
+
+    window: (left, right), below 0 without limit. sink, alibi: (heads). bias: (heads, rows, keys), bool or added."""
     ratio = q.shape[1] // k.shape[1]
     q, k, v = (x.double().transpose(0, 1) for x in (q, k, v))
     k, v = (x.repeat_interleave(ratio, 0) for x in (k, v))
     s = q @ k.transpose(1, 2) * scale
-    terms = -(-q.shape[2] // 16) * 17
-    error = scale * terms * 2.0**-24 * (q.abs() @ k.abs().transpose(1, 2)).amax(-1) if s.shape[2] else torch.zeros(s.shape[:2], device="cuda")
-    if causal:
-        hidden = torch.ones(s.shape[1:], device="cuda", dtype=torch.bool).triu(1 + s.shape[2] - s.shape[1])
-        s.masked_fill_(hidden, -math.inf)
-    lse = s.logsumexp(-1) if s.shape[2] else torch.full(s.shape[:2], -math.inf, device="cuda", dtype=torch.double)
+    unit = -(-q.shape[2] // 32) * 33 * 2.0**-13 if eight_bit else -(-q.shape[2] // 16) * 17 * 2.0**-24
+    error = scale * unit * (q.abs() @ k.abs().transpose(1, 2)).amax(-1) if s.shape[2] else torch.zeros(s.shape[:2], device="cuda")
+    if softcap:
+        s = softcap * torch.tanh(s / softcap)
+        error = error + softcap * 2.0**-20
+    rows, keys = s.shape[1:]
+    ahead = torch.arange(keys, device="cuda")[None] - torch.arange(rows, device="cuda")[:, None] - (keys - rows)  # j - p
+    if alibi is not None:
+        part = alibi.double()[:, None, None] * ahead.abs()
+        s -= part
+        error = error + part.abs().amax(-1) * 2.0**-22 if keys else error
+    if bias is not None:
+        s = s.masked_fill(~bias, -math.inf) if bias.dtype == torch.bool else s + bias.double()
+        error = error + 2.0**-18  # biases of up to 2^4
+    left, right = window
+    hidden = (ahead < (-left if left >= 0 else -math.inf)) | (ahead > (right if right >= 0 else math.inf))
+    s = s.masked_fill(hidden, -math.inf)
+    with_sink = s if sink is None else torch.cat([s, sink.double()[:, None, None].expand(-1, rows, 1)], 2)
+    lse = with_sink.logsumexp(-1) if with_sink.shape[2] else torch.full(s.shape[:2], -math.inf, device="cuda", dtype=torch.double)
     p = torch.nan_to_num(torch.exp(s - lse[..., None]))
     return (p @ v).transpose(0, 1), (p @ v.abs()).transpose(0, 1), (s.isfinite().double() @ v.abs()).transpose(0, 1), lse, error
 
 
 def check(lib, rng, tile, dtype, batches, heads, kv_heads, sq, sk, d, dv, causal, out=None, q_lengths=None, k_lengths=None,
-          packed=False, lse_wanted=True, spread=1.0, workspace=True):
+          packed=False, lse_wanted=True, spread=1.0, workspace=True, window=None, softcap=0, sink=False, alibi=False, bias=None, descale=False):
+    """window: (left, right) instead of `causal`. bias: a dtype, bool for a mask."""
     case = dict(tile=lib.tiles[tile] if tile >= 0 else "auto", dtype=dtype, out=out, batches=batches, heads=(heads, kv_heads),
-                seqlen=(sq, sk), dims=(d, dv), causal=causal, q_lengths=q_lengths, k_lengths=k_lengths, packed=packed)
-    out = out or dtype
+                seqlen=(sq, sk), dims=(d, dv), causal=causal, q_lengths=q_lengths, k_lengths=k_lengths, packed=packed, window=window, softcap=softcap, sink=sink, alibi=alibi, bias=bias, descale=descale)
+    eight_bit = dtype == E4M3
+    out = out or (BF16 if eight_bit else dtype)
     ql, kl = q_lengths or [sq] * batches, k_lengths or [sk] * batches
     qp, kp = packed and q_lengths is not None, packed and k_lengths is not None
     starts = lambda lengths: list(itertools.accumulate(lengths, initial=0))  # noqa: E731
@@ -77,7 +96,7 @@ def check(lib, rng, tile, dtype, batches, heads, kv_heads, sq, sk, d, dv, causal
     for b in range(batches):
         for x, lengths, firsts, is_packed, size in ((q, ql, qs, qp, spread), (k, kl, ks, kp, 1), (v, kl, ks, kp, 1)):
             part = rows(x, b, lengths, firsts, is_packed)
-            part.copy_(torch.randn(part.shape, device="cuda") * size)
+            part.copy_((torch.randn(part.shape, device="cuda") * size).to(dtype))
     t = lambda x: torch.tensor(x, device="cuda", dtype=torch.int32)  # noqa: E731
     lengths = {}
     if q_lengths is not None:
@@ -85,9 +104,26 @@ def check(lib, rng, tile, dtype, batches, heads, kv_heads, sq, sk, d, dv, causal
     if k_lengths is not None:
         lengths["k_starts" if packed else "k_used"] = t(ks if packed else kl)
     scale = 1 / math.sqrt(d)
+    options = {"softcap": softcap, "window": window}
+    if sink:
+        options["sink"] = torch.randn(heads, device="cuda") * 3
+        options["sink"][rng.randrange(heads)] = -math.inf
+    if alibi:
+        options["alibi"] = torch.randn(batches if rng.random() < 0.5 else 1, heads, device="cuda").expand(batches, heads) * 0.02
+    if bias is not None:
+        sizes = [size if rng.random() < 0.7 else 1 for size in (batches, heads, sq, sk)]
+        step = rng.choice([1, 1, 2])
+        values = torch.randn(*sizes[:3], sizes[3] * step, device="cuda") * 2
+        values[torch.rand(values.shape, device="cuda") < 0.2] = -math.inf
+        options["bias"] = (values.isfinite() if bias is torch.bool else values.to(bias))[..., ::step].expand(batches, heads, sq, sk)
+    factors = torch.ones(3, batches, kv_heads, device="cuda")
+    if descale:
+        factors = torch.rand(3, batches, kv_heads, device="cuda") + 0.5
+        options["descale"] = factors.unbind()
+    see = window if window is not None else (-1, 0) if causal else (-1, -1)
     first = (lambda x, is_packed: x[0] if is_packed else x)  # noqa: E731
     problem = lib.problem(first(q, qp), first(k, kp), first(v, kp), first(o, qp), first(lse, qp) if lse_wanted else None, causal, scale,
-                          longest_q=sq, longest_k=sk, workspace=workspace, **lengths)
+                          longest_q=sq, longest_k=sk, workspace=workspace, **lengths, **options)
     if not lib.run(problem, tile):
         return 0
     again = o.clone()
@@ -95,9 +131,15 @@ def check(lib, rng, tile, dtype, batches, heads, kv_heads, sq, sk, d, dv, causal
     assert torch.equal(again.nan_to_num(7), o.nan_to_num(7)), (case, "another result in the second run")
     e = 2.0**-17 + sk * 2.0**-24 + (7.6e-5 if tile < 0 or "polynomial" in lib.tiles[tile] else 0)
     for b in range(batches):
-        want, size, values, want_lse, score = reference(rows(q, b, ql, qs, qp), rows(k, b, kl, ks, kp), rows(v, b, kl, ks, kp), causal, scale)
+        parts = [rows(x, b, n, firsts, is_packed).double() * f.repeat_interleave(x.shape[-2] // kv_heads)[:, None]
+                 for x, n, firsts, is_packed, f in ((q, ql, qs, qp, factors[0, b]), (k, kl, ks, kp, factors[1, b]), (v, kl, ks, kp, factors[2, b]))]
+        want, size, values, want_lse, score = reference(*parts, see, scale,
+                                                          softcap, options.get("sink"), options["alibi"][b] if alibi else None,
+                                                          options["bias"][b, :, :ql[b], :kl[b]] if bias is not None else None, eight_bit)
         got = rows(o, b, ql, qs, qp)
-        bound = (U[dtype] + e + 2 * score.transpose(0, 1)[..., None]) * size + U[out] * got.double().abs() + 2.0**-25 * (1 + (values if dtype == F16 else 0))
+        sums = -(-kl[b] // 32) * 33 * 2.0**-13 if eight_bit else 0
+        small = 2.0**-25 + (values * (2.0**-25 if dtype == F16 else 2.0**-18) if dtype in (F16, E4M3) else 0)
+        bound = (U[dtype] + e + sums + 2 * score.transpose(0, 1)[..., None]) * size + U[out] * got.double().abs() + small
         wrong = ~((got.double() - want).abs() <= bound)
         assert not bool(wrong.any()), (case, b, int(wrong.sum()), "wrong elements of O, first", wrong.nonzero()[0].tolist(),
                                        "by", float(torch.nan_to_num((got.double() - want).abs(), math.inf).max()))
@@ -115,12 +157,12 @@ def check(lib, rng, tile, dtype, batches, heads, kv_heads, sq, sk, d, dv, causal
 def check_edges(lib, rng):
     """Tensors at the first and at the last address of mapped memory, so that an access outside faults."""
     count = 0
-    for d, causal, at_end, packed in itertools.product((64, 128, 256), (False, True), (False, True), (None, False, True)):
+    for (d, dv), causal, at_end, packed in itertools.product(((64, 64), (128, 128), (256, 256), (192, 128), (192, 192), (112, 48), (200, 64)), (False, True), (False, True), (None, False, True)):
         batches, heads, rows = 3, 2, rng.choice([60, 128, 300])
         lengths = [rows, rng.choice([0, 1, rows // 2]), rng.choice([1, rows - 1])]
         starts = list(itertools.accumulate(lengths, initial=0))
-        shape = (starts[-1], heads, d) if packed else (batches, rows, heads, d)
-        q, k, v, o = (edge_memory.empty(shape, BF16, at_end) for _ in range(4))
+        size = (starts[-1], heads) if packed else (batches, rows, heads)
+        q, k, v, o = (edge_memory.empty((*size, x), BF16, at_end) for x in (d, d, dv, dv))
         for x in (q, k, v):
             x.normal_()
         given = {} if packed is None else {"q_starts": starts, "k_starts": starts} if packed else {"q_used": lengths, "k_used": lengths}
@@ -132,15 +174,69 @@ def check_edges(lib, rng):
             raise AssertionError(("tensors at the " + ("end" if at_end else "start"), d, causal, packed, lengths)) from error
         for b in range(batches if packed is not None else 0):
             part = (lambda x: x[starts[b]:starts[b + 1]]) if packed else (lambda x: x[b, :lengths[b]])  # noqa: E731
-            want, size, *_, score = reference(part(q), part(k), part(v), causal, 1 / math.sqrt(d))
-            bound = (2.0**-7 + 2 * score.transpose(0, 1)[..., None]) * (size + want.abs()) + 2.0**-25
-            assert bool(((part(o).double() - want).abs() <= bound).all()), (d, causal, at_end, packed, lengths, b)
+            want, weighed, *_, score = reference(part(q), part(k), part(v), (-1, 0) if causal else (-1, -1), 1 / math.sqrt(d))
+            bound = (2.0**-7 + 2 * score.transpose(0, 1)[..., None]) * (weighed + want.abs()) + 2.0**-25
+            assert bool(((part(o).double() - want).abs() <= bound).all()), (d, dv, causal, at_end, packed, lengths, b)
         count += 1
     return count
 
 
+def dims(name):
+    """Head dims of Q and V of a tile: d64_plain, d192x128_plain."""
+    numbers = name.split("_")[0][1:].split("x")
+    return int(numbers[0]), int(numbers[-1])
+
+
 def edges(tile):
     return sorted({1, 2, 15, 16, 17, 63, 64, 65, 127, 128, 129, tile - 1, tile, tile + 1, 2 * tile - 1, 2 * tile, 2 * tile + 1, 2 * tile + 33})
+
+
+def check_options(lib, rng, few):
+    """Windows, sinks, softcap, ALiBi and biases, each alone, in pairs and all at once, by the tiles that offer them."""
+    count = 0
+    for tile, name in enumerate(lib.tiles):
+        offer = name.split("_")[1]
+        if offer not in ("window", "scores", "bias") or "e4m3" in name:
+            continue
+        d, dv = dims(name)
+        for _ in range(12 if few else 120):
+            batches, ratio, kv_heads = rng.choice([1, 1, 2, 3]), rng.choice([1, 2, 4]), rng.choice([1, 2])
+            sq, sk = (rng.choice([1, 17, 64, 100, 128, 129, 200, 300, 500, 900]) for _ in "qk")
+            lengths = {}
+            if rng.random() < 0.3:
+                draw = lambda most: [most] + [rng.randint(0, most) for _ in range(batches - 1)]  # noqa: E731
+                lengths = {"q_lengths": draw(sq), "k_lengths": draw(sk), "packed": rng.random() < 0.5}
+            limit = lambda: rng.choice([-1, -1, 0, 1, 20, 63, 64, 127, 128, 200, 333])  # noqa: E731
+            count += check(lib, rng, tile, rng.choice([BF16, F16]), batches, ratio * kv_heads, kv_heads, sq, sk, d, dv, rng.random() < 0.3,
+                           out=rng.choice([None, None, F32]), window=rng.choice([None, (limit(), limit()), (limit(), 0)]),
+                           sink=rng.random() < 0.5, softcap=rng.choice([0, 5, 30]) if offer != "window" else 0,
+                           alibi=offer != "window" and rng.random() < 0.5,
+                           bias=rng.choice([None, F32, BF16, F16, torch.bool]) if offer == "bias" else None, **lengths)
+        print(f"{name}: {count} cases of options right so far", flush=True)
+    for window, sink in (((1024, 0), False), ((127, 0), True), ((-1, 0), True)):  # the table's choice, at length
+        count += check(lib, rng, -1, BF16, 1, 8, 2, 300 if few else 6000, 500 if few else 6000, 64, 64, False, window=window, sink=sink)
+    return count
+
+
+def check_e4m3(lib, rng, few):
+    count = 0
+    for tile, name in enumerate(lib.tiles):
+        if "e4m3" not in name:
+            continue
+        d, _ = dims(name)
+        for _ in range(15 if few else 150):
+            batches, ratio, kv_heads = rng.choice([1, 1, 2, 3]), rng.choice([1, 2, 4]), rng.choice([1, 2])
+            sq, sk = (rng.choice([1, 17, 64, 96, 97, 128, 129, 200, 300, 500, 900]) for _ in "qk")
+            lengths = {}
+            if rng.random() < 0.3:
+                draw = lambda most: [most] + [rng.randint(0, most) for _ in range(batches - 1)]  # noqa: E731
+                lengths = {"q_lengths": draw(sq), "k_lengths": draw(sk), "packed": rng.random() < 0.5}
+            window = (rng.choice([-1, 0, 20, 128, 200]), rng.choice([-1, 0, 33])) if "window" in name else None
+            count += check(lib, rng, tile, E4M3, batches, ratio * kv_heads, kv_heads, sq, sk, d, rng.choice([d, d, d - 16]), "causal" in name,
+                           out=rng.choice([None, None, F32]), window=window, sink=window is not None and rng.random() < 0.5,
+                           descale=rng.random() < 0.5, **lengths)
+        print(f"{name}: {count} cases of e4m3 right so far", flush=True)
+    return count
 
 
 def check_graph(lib):
@@ -182,14 +278,16 @@ def main():
     torch.manual_seed(1)
     count = 0
     for tile, name in enumerate(lib.tiles):
-        d = int(name.split("_")[0][1:])
+        if name.split("_")[1] in ("window", "scores", "bias") or "e4m3" in name:
+            continue
+        d, dv = dims(name)
         causal = "causal" in name
-        sizes = edges(80 if d == 256 else 176 if "wide" in name else 192 if "two" in name else 128)
+        sizes = edges(80 if d == 256 else 112 if dv == 192 else 176 if name == "d96_plain" else 176 if "wide" in name else 192 if "two" in name else 128)
         for sq in sizes[::3] if few else sizes:
             for sk in [0] + (sizes[::3] if few else sizes):
                 ratio = rng.choice([1, 1, 2, 3, 8])
                 kv_heads = rng.choice([1, 2])
-                count += check(lib, rng, tile, rng.choice([BF16, F16]), rng.choice([1, 1, 2, 3]), ratio * kv_heads, kv_heads, sq, sk, d, d,
+                count += check(lib, rng, tile, rng.choice([BF16, F16]), rng.choice([1, 1, 2, 3]), ratio * kv_heads, kv_heads, sq, sk, d, dv,
                                causal, out=rng.choice([None, None, F32]), lse_wanted=rng.random() < 0.8,
                                spread=rng.choice([1, 1, 10, 1e-3]), workspace=rng.random() < 0.8)
         print(f"{name}: {count} cases right so far", flush=True)
@@ -207,6 +305,8 @@ def main():
                                    max(kl) + rng.choice([0, 7]), d, dv, causal, q_lengths=None if only < 0.15 else ql, k_lengths=None if only > 0.85 else kl,
                                    packed=packed and 0.15 <= only <= 0.85)
     print(f"{count} cases right with lengths and other head dims", flush=True)
+    count += check_options(lib, rng, few)
+    count += check_e4m3(lib, rng, few)
     for d in () if few else (64, 128, 256):
         for causal in (False, True):
             for sq, sk in ((2048, 2048), (1000, 4100), (4100, 1000)):

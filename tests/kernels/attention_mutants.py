@@ -1,21 +1,24 @@
 #!/usr/bin/env python3
-"""Breaks the attention kernel in one place at a time and checks that its emulated test notices.
+"""Breaks the attention kernel in one place at a time and checks that its emulated tests notice.
 
 Usage: attention_mutants.py --test attention_emulated_test.cpp --libraries a.a ... [--subset] [--seeds n] [--only text]
 A mutant that survives is a failure, and so is one that no longer compiles or whose text is not in the source. --subset
-runs every twelfth.
+runs every twentieth.
 """
 from planted_bugs import check_headers
 
 FOLDER = "warpfold/kernels/attention/"
-KERNEL, RASTER, SOFTMAX, OUTPUT = (FOLDER + x for x in ("kernel.h", "raster.h", "softmax.h", "output.h"))
-LAUNCH, CONFIG, PIPELINE = FOLDER + "launch.h", FOLDER + "config.h", "warpfold/kernels/pipeline.h"
+KERNEL, PRODUCER, RASTER, SOFTMAX, OUTPUT, VIEW, SCORES = (FOLDER + x + ".h" for x in ("kernel", "producer", "raster", "softmax", "output", "view", "scores"))
+VALUES, LAUNCH, CONFIG, PIPELINE = FOLDER + "values.h", FOLDER + "launch.h", FOLDER + "config.h", "warpfold/kernels/pipeline.h"
 
-# (what is wrong, file, text, replacement)
+E4M3 = "attention_e4m3_emulated_test.cpp"
+OPTIONS, ORDER = "attention_options_emulated_test.cpp", "attention_raster_test.cpp"
+
+# (what is wrong, file, text, replacement[, test])
 MUTANTS = [
-    ("K loaded into a stage in use", KERNEL, "hopper::mbarrier_wait(shared.k_empty(k.stage), k.parity ^ 1);", ""),
-    ("V loaded into a stage in use", KERNEL, "hopper::mbarrier_wait(shared.v_empty(v.stage), v.parity ^ 1);", ""),
-    ("Q loaded over rows in use", KERNEL, "hopper::mbarrier_wait(shared.q_empty(w), parity);", ""),
+    ("K loaded into a stage in use", PRODUCER, "hopper::mbarrier_wait(shared.k_empty(k.stage), k.parity ^ 1);", ""),
+    ("V loaded into a stage in use", PRODUCER, "hopper::mbarrier_wait(shared.landing_empty(v.stage), v.parity ^ 1);", ""),
+    ("Q loaded over rows in use", PRODUCER, "hopper::mbarrier_wait(shared.q_empty(w), parity);", ""),
     ("scores before K is there", KERNEL,
      "hopper::mbarrier_wait(shared.k_full(stage(count)), parity(count));", ""),
     ("P V before V is there", KERNEL,
@@ -25,8 +28,8 @@ MUTANTS = [
     ("scores used, and K released, while Q K^T runs", KERNEL, "finish_scores<1>", "finish_scores<2>"),
     ("O used, and V released, while P V runs", KERNEL, "hopper::wgmma_wait<0>();\n    hopper::keep_in_registers(sums);",
      "hopper::keep_in_registers(sums);"),
-    ("probabilities overwritten under P V", KERNEL, "finish_values(sums, p);\n    to_probabilities(p, scores);",
-     "to_probabilities(p, scores);\n    finish_values(sums, p);"),
+    ("probabilities overwritten under P V", KERNEL, "finish_values(sums, p);\n    to_operand<typename Config::Element>(p, scores);",
+     "to_operand<typename Config::Element>(p, scores);\n    finish_values(sums, p);"),
     ("O rescaled under P V", KERNEL, "rescale(sums, weights);\n    issue_values(sums, p);\n    pass_turn",
      "issue_values(sums, p);\n    rescale(sums, weights);\n    pass_turn"),
     ("O not rescaled", KERNEL, "sums[i] *= weights.correction[i / 2 % 2];", ";"),
@@ -41,46 +44,95 @@ MUTANTS = [
     ("skipped keys of V are kept", KERNEL,
      "      release<Config::cluster>(shared.v_empty(stage(values)));\n      if (i < all)", "      if (i < all)"),
     ("skipped stages are not counted", KERNEL, "i <= count; ++i, ++values", "i <= count; ++i"),
-    ("order of P's registers", KERNEL, "p[i / 8][i / 2 % 4] =", "p[i / 8][i / 4 % 2 + i / 2 % 2 * 2] ="),
-    ("causal limit off by one", KERNEL, "row + 1 + more < all ? row + 1 + more : all", "row + more < all ? row + more : all"),
-    ("masking ends a tile early", KERNEL, "v.whole = every <= 0 ? 0 : every / Config::tile_keys",
+    ("order of P's registers", VALUES, "p[i / 8][i / 2 % 4] =", "p[i / 8][i / 4 % 2 + i / 2 % 2 * 2] ="),
+    ("causal limit off by one", VIEW, "Config::causal && row + 1 + more < all ? row + 1 + more : all",
+     "Config::causal && row + more < all ? row + more : all"),
+    ("narrow products of one key too many", VIEW, "<= Config::narrow_keys", "<= Config::narrow_keys + 1"),
+    ("masking ends a tile early", VIEW, "v.whole = every <= 0 ? 0 : every / Config::tile_keys",
      "v.whole = every <= 0 ? 0 : (every + Config::tile_keys - 1) / Config::tile_keys"),
-    ("the limit of the first row for both", KERNEL, "hopper::accumulator_row(hopper::thread_id() % 128, 2 * r)",
+    ("the limit of the first row for both", VIEW, "hopper::accumulator_row(hopper::thread_id() % 128, 2 * r)",
      "hopper::accumulator_row(hopper::thread_id() % 128, 0)"),
     ("Q is released while it is multiplied", KERNEL, "{\n      Probabilities p;", "{\n      Probabilities p;\n      release_queries();"),
     ("the second warpgroup multiplies the first one's Q", KERNEL, "shared.q(warpgroup).descriptor()", "shared.q(0).descriptor()"),
-    ("expected bytes forget a box", KERNEL, "mbarrier_arrive_expect_tx(full, Tile::Shape::bytes)",
-     "mbarrier_arrive_expect_tx(full, Tile::Shape::bytes - 64)"),
-    ("tile announced over one in use", KERNEL, "hopper::mbarrier_wait(shared.place_empty(places.stage), places.parity ^ 1);", ""),
+    ("expected bytes forget a box", PRODUCER, "columns * Shape::column_bytes);", "columns * Shape::column_bytes - 64);"),
+    ("columns past the head dim are left as they were", PRODUCER, "hopper::store_shared(tile.address + at, Words{});", ";"),
+    ("columns past the head dim are cleared unseen", PRODUCER, "  hopper::fence_async_shared();\n}\n\n// Fills", "}\n\n// Fills"),
+    ("a column of the head dim is cleared", LAUNCH, "(p.v_head_dim + Config::span - 1) / Config::span", "p.v_head_dim / Config::span"),
+    ("tile announced over one in use", PRODUCER, "hopper::mbarrier_wait(shared.place_empty(places.stage), places.parity ^ 1);", ""),
     ("tile read before it is announced", KERNEL,
      "hopper::mbarrier_wait(shared.place_full(places.stage), places.parity);\n      const uint32_t place",
      "const uint32_t place"),
-    ("tile released before its second reading", KERNEL, "attend(sums, weights, view, begin.key_tiles);",
+    ("tile released before its second reading", KERNEL, "attend(sums, weights, view, own, first, begin.key_tiles);",
      "hopper::warp_sync();\n      if (hopper::lane_id() == 0) hopper::mbarrier_arrive(shared.place_empty(places.stage));\n"
-     "      attend(sums, weights, view, begin.key_tiles);"),
-    ("the counter is not reset", KERNEL, "hopper::store_global(shape.claimed, 0);", ";"),
-    ("every block resets the counter", KERNEL, "claim >= 0 && claim == order.count() - 1", "claim >= 0"),
+     "      attend(sums, weights, view, own, first, begin.key_tiles);"),
+    ("the counter is not reset", PRODUCER, "hopper::store_global(shape.claimed, 0);", ";"),
+    ("every block resets the counter", PRODUCER, "claim >= 0 && claim == order.count() - 1", "claim >= 0"),
     ("initialisation not published", KERNEL, "hopper::fence_mbarrier_init();", ""),
     ("nobody waits for the initialisation", PIPELINE, "    hopper::block_sync();\n", ""),
     ("no wgmma_fence", KERNEL, "hopper::wgmma_fence();", ""),
-    ("KV head of another group", KERNEL, "tile.place.head / shape.heads_per_kv", "tile.place.head % shape.heads_per_kv"),
-    ("sequences of K begin with the batch's first", KERNEL, "shape.k.ragged * (tile.extent.k_start + length)",
+    ("KV head of another group", PRODUCER, "tile.place.head / shape.heads_per_kv", "tile.place.head % shape.heads_per_kv"),
+    ("sequences of K begin with the batch's first", PRODUCER, "shape.k.ragged * (tile.extent.k_start + length)",
      "shape.k.ragged * length"),
-    ("Q ends with the longest sequence", KERNEL, "shape.q.ragged * (shape.q.seqlen - length) + tile.place.row", "tile.place.row"),
-    ("causal tiles take a key tile less", RASTER, "const int visible = end + k.length - q.length;",
-     "const int visible = end + k.length - q.length - Config::tile_keys;"),
+    ("Q ends with the longest sequence", PRODUCER, "shape.q.ragged * (shape.q.seqlen - length) + tile.place.row", "tile.place.row"),
+    ("causal tiles take a key tile less", RASTER, "keys = visible < 0 ? 0 : visible;",
+     "keys = visible < Config::tile_keys ? 0 : visible - Config::tile_keys;"),
+    ("a group of heads is counted twice", RASTER, "index -= first * (high - low);", ";", ORDER),
+    ("empty sequences get a tile", RASTER, "(seqlen_q + rows_at_once - 1) / rows_at_once", "seqlen_q / rows_at_once + 1", ORDER),
+    ("heads of a group are one short", RASTER, "heads - first < group ? heads - first : group", "group", ORDER),
+    ("early rows first", RASTER, "row = high - 1 - index / size;", "row = index / size;", ORDER),
+    ("the maximum forgets the keys before", SOFTMAX, "row = fmaxf(row, top[r]);", ""),
     ("no guard for rows without keys", SOFTMAX, "kMayBeEmpty && row == -INFINITY ? 0.0f : row", "row"),
     ("maximum of half the quad", SOFTMAX, "row = fmaxf(row, hopper::shuffle_xor(row, 2));", ""),
     ("sum of half the quad", SOFTMAX, "sum[r] += hopper::shuffle_xor(sum[r], 2);", ""),
     ("sum not corrected", SOFTMAX, "sum[r] *= correction[r];", ""),
     ("LSE in base 2", SOFTMAX, "* 0.6931471805599453f", ""),
-    ("rows without keys are divided by 0", OUTPUT, "softmax.sum[r] == 0 ? 0 : 1 / softmax.sum[r]", "1 / softmax.sum[r]"),
+    ("rows without keys are divided by 0", OUTPUT, "softmax.sum[r] == 0 ? 0 : inverse", "inverse"),
     ("rows past the end are stored", OUTPUT, "row < tile.extent.seqlen_q", "row <= tile.extent.seqlen_q"),
     ("columns past the end are stored", OUTPUT, "if (inside && i / 4 * 8 + lane % 4 * 8 < out.columns)", "if (inside)"),
     ("a quad's words are exchanged wrongly", OUTPUT, "odd ? w0 : w1, 1)", "odd ? w1 : w0, 1)"),
     ("packed O is placed by batch", LAUNCH, "packed ? 0 : p.o.batch_stride", "p.o.batch_stride"),
     ("a tile does not end with its sequence", LAUNCH, "ragged ? seqlen * row_stride * int64_t(sizeof(Element)) : 0", "0"),
     ("the arrivals of one block expected", CONFIG, "math_warps * cluster;", "math_warps;"),
+    ("left limit off by one", VIEW, "e.seqlen_q - window.left;", "e.seqlen_q - window.left + 1;", OPTIONS),
+    ("right limit off by one", VIEW, "more + window.right", "more + window.right + 1", OPTIONS),
+    ("keys on the left are not hidden", KERNEL, "key < view.begin[r] - first_key", "false", OPTIONS),
+    ("key tiles on the left are not masked", KERNEL, "n < view.whole_first", "false", OPTIONS),
+    ("masking on the left starts a tile late", VIEW, "last_row) + Config::tile_keys - 1) / Config::tile_keys", "last_row)) / Config::tile_keys", OPTIONS),
+    ("the first row's left limit for all", VIEW, "first_key<Config>(e, window, last_row)", "first_key<Config>(e, window, first_row)", OPTIONS),
+    ("the lowest key tile is left out", VIEW, "first_key_tile<Config>(e, window, first_row);", "first_key_tile<Config>(e, window, first_row) + 1;", OPTIONS),
+    ("all key tiles are fetched", VIEW, "return first_key<Config>(e, window, row) / Config::tile_keys;", "return 0;", OPTIONS),
+    ("key tiles below are kept", KERNEL, "skip(view.first - first, view.first - first + 1);", ";", OPTIONS),
+    ("rows past the end in a window", VIEW, "if (some <= 0) v.first = v.key_tiles = block_first;", "", OPTIONS),
+    ("a causal problem in a window tile", LAUNCH, "shape.window.right = 0;", ";", OPTIONS),
+    ("O does not shrink by the sink", OUTPUT, "inverse * value_scale", "value_scale", OPTIONS),
+    ("the first head's sink for all", OUTPUT, "out.sink + tile.place.head", "out.sink", OPTIONS),
+    ("neither keys nor sink", SOFTMAX, "if (now == -INFINITY) return 1;", "", OPTIONS),
+    ("LSE without the sink's maximum", SOFTMAX, "top[r] = now / scale_log2;", ";", OPTIONS),
+    ("softcap of half", LAUNCH, "2 * p.scale / p.softcap", "p.scale / p.softcap", OPTIONS),
+    ("softcap not scaled back", LAUNCH, "p.softcap * log2_e;", "log2_e;", OPTIONS),
+    ("ALiBi of the first row for both", SCORES, "float(i / 2 % 2 * 8 - hopper::accumulator_column(0, i))", "float(-hopper::accumulator_column(0, i))", OPTIONS),
+    ("ALiBi with a sign", SCORES, "slope * fabsf(", "slope * (", OPTIONS),
+    ("slopes of the first sequence", SCORES, "batch * rules.slopes_batch_stride + head", "head", OPTIONS),
+    ("bias of the first head", SCORES, "head * rules.bias_head_stride +", "", OPTIONS),
+    ("bias of the first sequence", SCORES, "batch * rules.bias_batch_stride +", "0 +", OPTIONS),
+    ("bias of the first row for both", SCORES, "8 * rules.bias_row_stride", "0", OPTIONS),
+    ("bias of the same keys for all tiles", SCORES, "first_key * rules.bias_key_stride", "0", OPTIONS),
+    ("bias in base e", SCORES, "return x * 1.4426950408889634f;", "return x;", OPTIONS),
+    ("a mask hides what it shows", SCORES, "visible != 0 ? 0", "visible == 0 ? 0", OPTIONS),
+    ("V is transposed before it came", PRODUCER, "hopper::mbarrier_wait(shared.landed(v.stage), v.parity);", "", E4M3),
+    ("V is transposed into a stage in use", PRODUCER, "hopper::mbarrier_wait(shared.v_empty(v.stage), v.parity ^ 1);", "", E4M3),
+    ("V^T is not shown to WGMMA", PRODUCER, "hopper::fence_async_shared();", "", E4M3),
+    ("V^T is shown before all lanes have written", PRODUCER, "hopper::fence_async_shared();\n      hopper::warp_sync();", "hopper::fence_async_shared();", E4M3),
+    ("one warp's half of V^T is enough", CONFIG, "v_full_arrivals = eight_bit ? transposing_warps : 1", "v_full_arrivals = 1", E4M3),
+    ("tiles of V that are not fetched in a window", PRODUCER, "n = first_key_tile<Config>(tile.extent, window, tile.place.row); n <", "n = 0; n <", E4M3),
+    ("columns are parted the other way round", VALUES, "swaps ? 0x7531 : 0x6420", "swaps ? 0x6420 : 0x7531", E4M3),
+    ("rows of V^T without the exchange", VALUES, "(matrix % 2 ^ r / 4)", "matrix % 2", E4M3),
+    ("keys 8 further on in P's low half", VALUES, "p[i / 16][i / 8 % 2 * 2 + r]", "p[i / 16][(1 - i / 8 % 2) * 2 + r]", E4M3),
+    ("correction of P's bits", SOFTMAX, "if constexpr (kBits != 0) shift[r] -= kBits;", "", E4M3),
+    ("LSE with P's bits", SOFTMAX, "kBits != 0 ? lse - kBits * 0.6931471805599453f : lse", "lse", E4M3),
+    ("descales of another KV head", KERNEL, "begin.head / heads_per_kv;", "0;", E4M3),
+    ("V's descale left out", KERNEL, "value_scale = factor_of(rules.v, begin.batch, kv_head);", "", E4M3),
+    ("descales pile up", KERNEL, "if constexpr (Config::eight_bit) scale_log2 = scale_before;", "", E4M3),
 ]
 
-check_headers(MUTANTS, 12)
+check_headers(MUTANTS, 20)

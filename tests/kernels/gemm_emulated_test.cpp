@@ -21,15 +21,16 @@ TEST(GemmEmulated, Cooperative) {
   run<Of<f16, f16, Tile128x96>>("128x96", {{200, 200, 200, 2}, {130, 103, 72, 2, 2, -0.5}}, 20);
   run<Of<int8_t, int32_t, Tile128x96>>("int8 int32 128x96", {{100, 200, 300, 2}}, 20);
 }
-TEST(GemmEmulated, CooperativeCluster) {
-  run<Of<f16, f16, Tile128x192Cluster2>>("128x192 cluster 2", {{300, 200, 200, 2}, {257, 390, 72, 4, 2, -0.5}}, 20);
-  run<Of<int8_t, bf16, Tile128x192Cluster2, Fusion::linear>>("int8 bf16 128x192 cluster 2", {{300, 200, 300, 2, 1, 1, true}}, 20);
-  run<Of<bf16, bf16, Tile128x256Cluster2>>("128x256 cluster 2", {{300, 264, 200, 2}, {130, 300, 72, 4, 2, -0.5}}, 20);
+// Tiles in one, two and more pieces; a piece in the middle of a tile.
+TEST(GemmEmulated, LargeSplit) {
+  run<Of<bf16, bf16, Tile128x128Split>>("128x128 split", {{200, 264, 520, 5}, {130, 136, 700, 7, 2, -0.5}, {100, 100, 64, 1}}, 20);
+  run<Of<int8_t, int32_t, Tile128x128Split>>("int8 int32 128x128 split", {{100, 300, 900, 5}}, 20);
 }
 TEST(GemmEmulated, SmallPingPong) {
   run<Of<f16, f16, Tile64x64>>(
       "64x64",
       {{200, 136, 200, 2}, {65, 129, 999, 1, 2, 1}, {1, 1, 1, 2}, {7, 9, 3, 1, 1, 1}, {64, 64, 0, 1}, {70, 80, 100, 2, 0, 1}}, 20);
+  run<Of<bf16, bf16, Tile64x96>>("64x96", {{100, 200, 100, 2}, {65, 103, 130, 1, 2, 1}}, 20);
   run<Of<bf16, bf16, Tile64x48>>("64x48", {{100, 100, 100, 2}, {65, 103, 130, 1, 2, 1}}, 20);
   // Two bands of the raster and the start of a third.
   run<Of<bf16, bf16, Tile64x64>>("64x64, bands", {{4200, 136, 8, 5}}, 3);

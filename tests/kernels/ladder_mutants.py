@@ -1,20 +1,21 @@
 #!/usr/bin/env python3
-"""Leaves out or changes one line of a step of examples/gemm at a time and checks that the emulator notices.
+"""Leaves out or changes one line of a step of examples/gemm or examples/attention at a time and checks that the emulator notices.
 
 Usage: ladder_mutants.py --library libwarpfold_hopper.a [--subset] [--only text]
 Prints what the emulator says of each. A change that survives is a failure, and so is one that no longer compiles or
-whose text is not in the source. --subset runs every eighth.
+whose text is not in the source. --subset runs every twelfth.
 """
 import pathlib
+import shutil
 import tempfile
 
 from planted_bugs import check, compile_and_run, parser
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-EXAMPLES = ROOT / "examples" / "gemm"
+EXAMPLES = ROOT / "examples"
 
 # (step, what is wrong, text, replacement)
-MUTANTS = [
+GEMM = [
     ("02_shared", "products before the tiles are complete", "block_sync();  // the tiles are complete", ""),
     ("02_shared", "tiles overwritten while they are read", "block_sync();  // all have read them", ""),
     ("03_wgmma", "the products are not waited for", "wgmma_wait<0>();", ""),
@@ -53,18 +54,55 @@ MUTANTS = [
     ("08_ping_pong", "the sums are stored before they are complete", "wgmma_wait<0>();", ""),
     ("08_ping_pong", "a block leaves its cluster", "cluster_arrive<Order::relaxed>();\n  cluster_wait();", ""),
 ]
+# The same; after a colon the header that is changed.
+ATTENTION = [
+    ("01_unfused", "tiles overwritten while other warps read them", "block_sync();  // all four warps", "//"),
+    ("01_unfused", "a quarter of the rows has no maximum", "for (int lanes = 16; lanes > 0; lanes /= 2) top", "for (int lanes = 8; lanes > 0; lanes /= 2) top"),
+    ("02_fused", "K is overwritten while other warps read it", "block_sync();  // all warps have read K", ""),
+    ("02_fused", "V is overwritten while other warps read it", "block_sync();  // all warps have read V", ""),
+    ("02_fused", "products with V before it has come", "mbarrier_wait(v_loaded, n % 2);", ""),
+    ("02_fused", "O of the keys before is not corrected", "softmax[r].rescale(sums[r]);", ""),
+    ("02_fused", "shared memory ends before the store", "bulk_wait_read<0>();", ""),
+    ("02_fused:tile.h", "TMA does not see O", "fence_async_shared();", ""),
+    ("02_fused:tile.h", "the sum of the keys before is not corrected", "sum[r] *= correction[r];", ""),
+    ("02_fused:tile.h", "half a quad has another maximum", "highest[r] = fmaxf(highest[r], shuffle_xor(highest[r], 2));", ""),
+    ("02_fused:tile.h", "operand A has its rows exchanged", "p[i / 8][i / 2 % 4]", "p[i / 8][i / 2 % 4 ^ 1]"),
+    ("03_stages", "a stage is filled while other warps read it", "block_sync();  // all warps have read K and V", ""),
+    ("03_stages", "two tiles into one stage", "const int stage = n % C::stages;", "const int stage = 0;"),
+    ("03_stages", "a tile past the last one is fetched", "thread_id() == 0 && n + 1 < shape.key_tiles", "thread_id() == 0"),
+    ("04_producer", "the producer does not wait for K to be read", "mbarrier_wait(stages.k_empty(ring.stage), ring.parity ^ 1);", ""),
+    ("04_producer", "the arrivals of one consumer expected", '4 * C::consumers, "V empty"', '4, "V empty"'),
+    ("04_producer", "both consumers have the same rows of Q", "at.row + i * 64", "at.row"),
+    ("05_ping_pong", "the first turn is never given", "if (warpgroup == C::consumers - 1) pass_turn();", ""),
+    ("05_ping_pong", "the turn is passed to oneself", "named_arrive(1 + (warpgroup + 1) % C::consumers, 256)", "named_arrive(1 + warpgroup, 256)"),
+    ("05_ping_pong", "V is read a tile late", "++n, v.advance()) {\n      k.advance();", "++n) {\n      k.advance();\n      v = k;"),
+    ("05_ping_pong", "O is corrected while its product runs", "wgmma_wait<0>();\n      keep_in_registers(sums);\n      keep_in_registers(p);",
+     "wgmma_wait<1>();"),
+    ("06_overlap", "the softmax does not wait for its scores", "wgmma_wait<1>();", ""),
+    ("06_overlap", "operand A is overwritten while its product runs",
+     "wgmma_wait<0>();\n      keep_in_registers(sums);\n      keep_in_registers(p);", "keep_in_registers(sums);"),
+    ("06_overlap", "the last tile's correction is forgotten", "softmax.rescale(sums);\n    issue", "issue"),
+    ("06_overlap", "another stage of K is given back",
+     "release(stages.k_empty(k.stage));\n      softmax.update(scores, scale_log2);\n      wgmma_wait<0>();",
+     "softmax.update(scores, scale_log2);\n      release(stages.k_empty(v.stage));\n      wgmma_wait<0>();"),
+]
+MUTANTS = [("gemm", *m) for m in GEMM] + [("attention", *m) for m in ATTENTION]
 
 
 def outcome(mutant, options):
-    step, _, old, new = mutant
-    source = (EXAMPLES / f"{step}.cpp").read_text()
-    if source.count(old) != 1:
-        return f"the text is {source.count(old)} times in {step}.cpp"
-    with tempfile.TemporaryDirectory() as folder:
-        changed, program = pathlib.Path(folder, "changed.cpp"), str(pathlib.Path(folder, "changed"))
+    family, place, _, old, new = mutant
+    step, _, header = place.partition(":")
+    with tempfile.TemporaryDirectory() as folder:  # with the headers, as they find one another by their folder
+        shutil.copy(EXAMPLES / "ladder.h", folder)
+        shutil.copytree(EXAMPLES / family, pathlib.Path(folder, family))
+        changed, program = pathlib.Path(folder, family, header or f"{step}.cpp"), str(pathlib.Path(folder, "changed"))
+        source = changed.read_text()
+        if source.count(old) != 1:
+            return f"the text is {source.count(old)} times in {changed.name}"
         changed.write_text(source.replace(old, new))
-        run = compile_and_run([options.compiler, "-std=c++20", "-O1", "-w", f"-I{EXAMPLES}", f"-I{ROOT}/include",
-                               str(changed), options.library, "-lboost_context", "-o", program], program)
+        run = compile_and_run([options.compiler, "-std=c++20", "-O1", "-w", f"-I{ROOT}/include",
+                               str(pathlib.Path(folder, family, f"{step}.cpp")), options.library, "-lboost_context", "-o", program],
+                              program)
     if isinstance(run, str):
         return run
     if run.returncode == 0:
@@ -78,7 +116,7 @@ def outcome(mutant, options):
 def main():
     p = parser()
     p.add_argument("--library", required=True)
-    check(MUTANTS, p.parse_args(), 8, lambda m: f"{m[0]}: {m[1]}", outcome)
+    check(MUTANTS, p.parse_args(), 12, lambda m: f"{m[0]} {m[1]}: {m[2]}", outcome)
 
 
 main()

@@ -43,8 +43,9 @@ def check(mutants, options, every, title, outcome):
 
 
 def check_headers(mutants, every):
-    """Plants bugs (what is wrong, header, text, replacement) in kernels whose test is compiled from their headers.
+    """Plants bugs (what is wrong, header, text, replacement[, test]) in kernels whose tests are compiled from their headers.
 
+    The test that must notice is --test, or the given one beside it.
     Each mutant is compiled with the changed header in front of the include path. A mutant that survives is a failure, and
     so is one that no longer compiles or whose text is not in the source.
     """
@@ -54,7 +55,8 @@ def check_headers(mutants, every):
     p.add_argument("--seeds", type=int, default=6)
 
     def outcome(mutant, options):
-        _, file, old, new = mutant
+        _, file, old, new, *other = mutant
+        test = str(pathlib.Path(options.test).with_name(other[0])) if other else options.test
         source = (ROOT / "include" / file).read_text()
         if old not in source:
             return "the text is not in " + file
@@ -64,7 +66,7 @@ def check_headers(mutants, every):
             changed.write_text(source.replace(old, new))
             program = str(pathlib.Path(folder, "test"))
             run = compile_and_run(
-                [options.compiler, "-std=c++20", "-O1", "-w", f"-I{folder}", f"-I{ROOT}/include", options.test,
+                [options.compiler, "-std=c++20", "-O1", "-w", f"-I{folder}", f"-I{ROOT}/include", f"-I{ROOT}/tests", test,
                  *options.libraries, "-lgtest", "-lgtest_main", "-lboost_context", "-lpthread", "-o", program],
                 program, {"WF_SEEDS": str(options.seeds)})
         if isinstance(run, str):

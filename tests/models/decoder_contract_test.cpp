@@ -75,6 +75,62 @@ TEST_P(DecoderContract, CachesAreIndependent) {
   EXPECT_EQ(test::run(*decoder_, tokens(20, 5), *alone), mixed);
 }
 
+// Several sequences of different lengths, one a copy of another, extended together and alone.
+TEST_P(DecoderContract, StepExtendsSequencesAsIfAlone) {
+  for (const KvType kv : {KvType::kF16, KvType::kInt8}) {
+    std::vector<models::KvCachePtr> together, alone;
+    const std::size_t lengths[] = {37, 20, 1};
+    for (const std::size_t length : lengths)
+      for (auto* caches : {&together, &alone}) {
+        caches->push_back(test::make_cache(*decoder_, 70, kv));
+        ASSERT_TRUE(caches->back());
+        test::run(*decoder_, tokens(70 - length, length), *caches->back());
+      }
+    together.push_back(test::make_cache(*decoder_, 50, kv));
+    ASSERT_TRUE(Decoder::copy(*together[0], *together.back()));
+    alone.push_back(test::make_cache(*decoder_, 50, kv));
+    test::run(*decoder_, tokens(70 - 37, 37), *alone.back());
+    std::vector<models::KvCache*> caches;
+    for (const auto& cache : together) caches.push_back(cache.get());
+    const auto vocab = static_cast<std::size_t>(reference_.vocab);
+    std::vector<float> logits(caches.size() * vocab);
+    for (std::size_t step = 0; step < 3; ++step) {
+      const auto ids = tokens(10 * step, caches.size());
+      ASSERT_TRUE(decoder_->step(ids, caches, logits, test::two_threads()));
+      for (std::size_t i = 0; i < caches.size(); ++i) {
+        const std::vector<float> expected = test::run(*decoder_, ids.subspan(i, 1), *alone[i]);
+        const auto row = std::span<const float>(logits).subspan(i * vocab, vocab);
+        const std::span<const float> other(expected);
+        const double size = test::distance(other, std::span<const float>(std::vector<float>(vocab))).rms;
+        EXPECT_LE(test::distance(row, other).rms, 1e-5 * size) << "sequence " << i << " step " << step;  // sums in another order
+      }
+    }
+    EXPECT_EQ(Decoder::length(*together[0]), 40);
+    EXPECT_EQ(Decoder::length(*together[3]), 40);
+  }
+}
+
+TEST_P(DecoderContract, ImpossibleSteps) {
+  auto a = test::make_cache(*decoder_, 2, KvType::kF16), b = test::make_cache(*decoder_, 1, KvType::kF16);
+  auto int8 = test::make_cache(*decoder_, 2, KvType::kInt8);
+  const auto vocab = static_cast<std::size_t>(reference_.vocab);
+  const auto step = [&](std::vector<std::int32_t> ids, std::vector<models::KvCache*> caches, std::size_t rows) {
+    std::vector<float> logits(rows * vocab);
+    return decoder_->step(ids, caches, logits, test::two_threads());
+  };
+  constexpr auto kInvalid = ErrorCode::kInvalidArgument;
+  expect_error(step({}, {}, 0), kInvalid, {"no sequences"});
+  expect_error(step({5}, {a.get(), b.get()}, 2), kInvalid, {"1 tokens", "2 sequences"});
+  expect_error(step({5, 5}, {a.get(), b.get()}, 1), kInvalid, {"2 sequences"});
+  expect_error(step({5, -1}, {a.get(), b.get()}, 2), kInvalid, {"token -1"});
+  expect_error(step({5, 5}, {a.get(), a.get()}, 2), kInvalid, {"sequence 1", "twice"});
+  ASSERT_TRUE(step({5, 5}, {a.get(), b.get()}, 2));
+  expect_error(step({5, 5}, {a.get(), b.get()}, 2), kInvalid, {"sequence 1 is full", "1 tokens"});
+  ASSERT_TRUE(step({5}, {a.get()}, 1));
+  expect_error(Decoder::copy(*a, *b), kInvalid, {"2 tokens", "cache of 1"});
+  expect_error(Decoder::copy(*a, *int8), kInvalid, {"type"});
+}
+
 TEST_P(DecoderContract, CacheSizes) {
   const std::int64_t context = decoder_->info().context;
   expect_error(decoder_->make_cache(0, KvType::kF16), ErrorCode::kInvalidArgument, {"0"});

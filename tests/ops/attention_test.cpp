@@ -13,6 +13,7 @@
 #include "ops/attention_kernels.h"
 #include "ops/hadamard.h"
 #include "support/simd_levels.h"
+#include "warpfold/core/attention_rule.h"
 #include "warpfold/core/half.h"
 
 namespace warpfold::ops {
@@ -55,11 +56,11 @@ std::vector<double> value_of(const KvLayer& c, bool key, std::int64_t head, std:
 
 // Softmax attention of one query (D) over keys [begin, end), float64.
 std::vector<double> reference(const float* q, double scale, const KvLayer& c, std::int64_t head, std::int64_t begin,
-                              std::int64_t end) {
+                              std::int64_t end, const float* bias = nullptr) {
   std::vector<double> out(static_cast<std::size_t>(c.head_dim()), 0.0), s;
   double largest = -std::numeric_limits<double>::infinity(), total = 0;
   for (std::int64_t j = begin; j < end; ++j) {
-    double dot = 0;
+    double dot = bias ? bias[j] : 0;
     const auto k = value_of(c, true, head, j);
     for (std::size_t i = 0; i < k.size(); ++i) dot += scale * q[i] * k[i];
     s.push_back(dot);
@@ -134,6 +135,107 @@ TEST(Attention, WindowSeesExactlyItsTokens) {
     }
 }
 
+// A bias by distance, causal with a window, and over given keys, whose positions are counted from the first.
+TEST(Attention, RelativeBias) {
+  std::mt19937 rng(11);
+  constexpr std::int64_t kHeads = 6, kGroups = 2, kDim = 24, kTokens = 40, kStart = 170, kReach = 300;
+  RelativeBias bias(kHeads, kReach);
+  for (std::int64_t h = 0; h < kHeads; ++h)
+    for (std::int64_t i = 1 - kReach; i < kReach; ++i) bias.at(h)[i] = normals(1, rng, 2)[0];
+  for (KvType type : {KvType::kF16, KvType::kInt8})
+    for (int threads : {1, 4}) {
+      KvLayer cache(kGroups, kDim, kStart + kTokens, type);
+      fill(cache, kStart + kTokens, rng);
+      const auto q = normals(static_cast<std::size_t>(kTokens * kHeads * kDim), rng);
+      std::vector<float> o(q.size());
+      AttentionWorkspace workspace;
+      ThreadPool pool(threads);
+      for (const std::int64_t tokens : {std::int64_t{1}, kTokens})
+        for (const std::int64_t window : {0, 37})
+          for (const bool given : {false, true}) {
+            const std::int64_t keys_begin = given ? 32 : 0, keys_end = given ? 32 + 90 : 0, start = given ? 3 : kStart;
+            attention({q.data(), o.data(), tokens, kHeads, start, given ? 0 : window, 0.3f, keys_begin, keys_end, &bias}, cache,
+                      workspace, pool);
+            for (std::int64_t t = 0; t < tokens; ++t)
+              for (std::int64_t h = 0; h < kHeads; ++h) {
+                const std::int64_t i = start + t, at = (t * kHeads + h) * kDim;
+                const std::int64_t begin = given ? keys_begin : window ? std::max<std::int64_t>(0, i - window + 1) : 0;
+                const auto exact = reference(&q[static_cast<std::size_t>(at)], 0.3, cache, h / 3, begin,
+                                             given ? keys_end : i + 1, bias.at(h) - i - keys_begin);
+                for (std::int64_t c = 0; c < kDim; ++c)
+                  ASSERT_NEAR(o[static_cast<std::size_t>(at + c)], exact[static_cast<std::size_t>(c)], kBound * 5)
+                      << "t=" << t << " h=" << h << " given=" << given << " window=" << window;
+              }
+          }
+    }
+}
+
+// Softcap, ALiBi and sinks, alone and together, in one part and in several, with all kinds of masks.
+TEST(Attention, ScoresFollowTheRule) {
+  struct Options {
+    std::int64_t start, tokens, window, keys_begin, keys_end;
+    float softcap;
+    bool sink, alibi;
+  };
+  for (const Options& s :
+       {Options{0, 70, 0, 0, 0, 5, false, false}, Options{200, 3, 0, 0, 0, 0, false, true},
+        Options{900, 1, 0, 0, 0, 0, true, false}, Options{900, 2, 300, 0, 0, 8, true, true},
+        Options{40, 50, 33, 0, 0, 30, true, true}, Options{0, 20, 0, 3, 250, 4, true, true}})
+    for (KvType type : {KvType::kF16, KvType::kInt8})
+      for (int threads : {1, 4}) {
+        std::mt19937 rng(11);
+        const std::int64_t heads = 6, d = 32, keys = s.keys_end > 0 ? s.keys_end : s.start + s.tokens;
+        KvLayer cache(2, d, keys, type);
+        fill(cache, keys, rng);
+        const auto q = normals(static_cast<std::size_t>(s.tokens * heads * d), rng, 3);
+        auto sink = normals(static_cast<std::size_t>(heads), rng, 3);
+        sink[1] = -std::numeric_limits<float>::infinity();
+        sink[2] = 40;
+        const auto slopes = normals(static_cast<std::size_t>(heads), rng, 0.02f);
+        std::vector<float> o(q.size());
+        AttentionProblem p{q.data(), o.data(), s.tokens,     heads,     s.start,
+                           s.window, 0.2f,     s.keys_begin, s.keys_end};
+        p.softcap = s.softcap;
+        if (s.sink) p.sink = sink.data();
+        if (s.alibi) p.alibi = slopes.data();
+        AttentionWorkspace workspace;
+        ThreadPool pool(threads);
+        attention(p, cache, workspace, pool);
+        for (std::int64_t t = 0; t < s.tokens; ++t)
+          for (std::int64_t h = 0; h < heads; ++h) {
+            AttentionRule rule{double(p.scale), s.window > 0 ? s.window - 1 : -1, s.keys_end > 0 ? -1 : 0,
+                               s.softcap};
+            rule.slope = s.alibi ? double(slopes[static_cast<std::size_t>(h)]) : 0;
+            const std::int64_t position = keys - s.tokens + t, at = (t * heads + h) * d;
+            auto [begin, end] = rule.visible(position, keys);
+            begin = std::max(begin, s.keys_begin);
+            std::vector<double> scores, want(static_cast<std::size_t>(d), 0.0);
+            double top =
+                s.sink ? double(sink[static_cast<std::size_t>(h)]) : -std::numeric_limits<double>::infinity();
+            const double own_sink = top;
+            for (std::int64_t j = begin; j < end; ++j) {
+              const auto k = value_of(cache, true, h / 3, j);
+              double dot = 0;
+              for (std::int64_t i = 0; i < d; ++i)
+                dot += double(q[static_cast<std::size_t>(at + i)]) * k[static_cast<std::size_t>(i)];
+              scores.push_back(rule.score(dot, position - j));
+              top = std::max(top, scores.back());
+            }
+            double total = std::exp(own_sink - top);
+            for (double& x : scores) total += x = std::exp(x - top);
+            for (std::int64_t j = begin; j < end; ++j) {
+              const auto v = value_of(cache, false, h / 3, j);
+              for (std::size_t i = 0; i < want.size(); ++i)
+                want[i] += scores[static_cast<std::size_t>(j - begin)] / total * v[i];
+            }
+            for (std::int64_t i = 0; i < d; ++i)
+              ASSERT_NEAR(o[static_cast<std::size_t>(at + i)], want[static_cast<std::size_t>(i)], kBound * 5)
+                  << "t=" << t << " h=" << h << " i=" << i << " threads=" << threads
+                  << " softcap=" << s.softcap;
+          }
+      }
+}
+
 TEST(Attention, SplitKeysGiveTheSameAnswer) {
   std::mt19937 rng(7);
   KvLayer cache(1, 64, 3000, KvType::kF16);
@@ -166,7 +268,7 @@ TEST(Attention, EveryInstructionSetAgrees) {
         }
         std::vector<float> o(static_cast<std::size_t>(rows) * 48), m(32), l(32);
         attention_kernels(level).attend({type, cache.k(0), cache.v(0), cache.k_scale(0), cache.v_scale(0), 48, 48, rows,
-                                         rotated.data(), begin.data(), end.data(), 0, 290, o.data(), m.data(), l.data()});
+                                         rotated.data(), begin.data(), end.data(), 0, 290, nullptr, o.data(), m.data(), l.data()});
         for (int r = 0; r < rows; ++r) {
           const auto at = static_cast<std::size_t>(r);
           if (begin[at] == end[at]) {
@@ -222,7 +324,7 @@ TEST(KvLayer, NanShowsAndFiniteValuesStayFinite) {
       const std::int64_t begin = 0, end = 1;
       const auto attend = [&] {
         attention_kernels(level).attend({type, cache.k(0), cache.v(0), cache.k_scale(0), cache.v_scale(0), 32, 32, 1, q.data(),
-                                         &begin, &end, 0, 1, o.data(), m.data(), l.data()});
+                                         &begin, &end, 0, 1, nullptr, o.data(), m.data(), l.data()});
       };
       attend();
       for (float x : o) EXPECT_TRUE(std::isfinite(x));  // 1e6 saturates at fp16's largest value

@@ -61,7 +61,7 @@ struct Chain {
   List<TileReport, 4> tiles = {};
   List<AccessReport, 6> accesses = {};
   List<StepReport, 6> steps = {};
-  List<BarrierReport, 8> barriers = {};
+  List<BarrierReport, 12> barriers = {};
   int threads = 0, cluster = 1;
   int accumulators = 0, math_registers = 0, producer_registers = 0;  // of a thread
   int registers_needed = 0;                                          // estimate for a multiplying thread

@@ -12,7 +12,7 @@ struct SharedPiece {
 };
 
 struct SharedPlan {
-  static constexpr int capacity = 12;
+  static constexpr int capacity = 16;
   SharedPiece piece[capacity] = {};
   int pieces = 0;
   int bytes = 0;  // of all

@@ -62,6 +62,15 @@ class Decoder {
                  std::int64_t logit_rows, ThreadPool& pool,
                  const std::function<bool(std::int64_t)>& progress = {}) const;
 
+  // Appends one token to each of S sequences and writes the logits of what follows, logits (S, vocab): the weights are read
+  // once for all. Errors: kInvalidArgument for no sequences, one of them given twice, another number of tokens, an id
+  // outside the vocabulary, a full cache, logits of another size.
+  Status step(std::span<const std::int32_t> tokens, std::span<KvCache* const> caches, std::span<float> logits,
+              ThreadPool& pool) const;
+
+  // `to` becomes the sequence in `from`. Errors: kInvalidArgument when it has no room, or keeps another type.
+  static Status copy(const KvCache& from, KvCache& to);
+
   Decoder(Decoder&&) noexcept;
   Decoder& operator=(Decoder&&) noexcept;
   ~Decoder();

@@ -25,7 +25,7 @@ void rotate(float* x, const float* cosine, const float* sine, std::int64_t head_
 // x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3)));  relu(x) = max(x, 0)
 enum class Activation { kSilu, kGeluTanh, kGelu, kRelu };
 
-// x[i] = act(x[i] + bias[i]). The error function is within 5e-7.
+// x[i] = act(x[i] + bias[i]), or act(x[i]) when bias is null. The error function is within 5e-7.
 void activate(Activation activation, const float* bias, std::int64_t n, float* x);
 
 // out[i] = act(gate[i]) * up[i]; out may be gate or up.

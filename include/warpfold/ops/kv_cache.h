@@ -27,6 +27,9 @@ class KvLayer {
   // Stores one token's keys and values, k and v (kv_heads, D), at position pos < capacity. May overwrite k and v.
   void append(float* k, float* v, std::int64_t pos);
 
+  // Takes over the first `tokens` of a cache of the same heads, head_dim and type.
+  void copy(const KvLayer& from, std::int64_t tokens);
+
   KvType type() const { return type_; }
   std::int64_t kv_heads() const { return kv_heads_; }
   std::int64_t head_dim() const { return head_dim_; }

@@ -7,7 +7,7 @@ namespace warpfold::kernels::attention {
 namespace {
 
 template <class Tile>
-constexpr Chain of = chain<Config<hopper::bf16, Tile>>();
+constexpr Chain of = chain<Config<std::conditional_t<Tile::eight_bit, hopper::e4m3, hopper::bf16>, Tile>>();
 
 }  // namespace
 

@@ -1,16 +1,23 @@
 // Runs attention on the current device.
 #include "instances.h"
 #include "kernels/device.h"
+#include "warpfold/hopper/types.h"
 
 namespace warpfold::kernels::attention {
 namespace {
 
+template <class Element, int... kHeadDims>
+void add_instances(std::vector<Instance>& list) {
+  for (const auto make : {instances<Element, kHeadDims, true>..., instances<Element, kHeadDims, false>...})
+    for (const Instance& i : make()) list.push_back(i);
+}
+
 const std::vector<Instance>& all_instances() {
   static const std::vector<Instance> all = [] {
     std::vector<Instance> list;
-    for (const auto make : {bf16_64_instances, bf16_128_instances, bf16_256_instances, f16_64_instances, f16_128_instances,
-                            f16_256_instances})
-      for (const Instance& i : make()) list.push_back(i);
+    add_instances<hopper::bf16, 64, 96, 128, 192, 256>(list);
+    add_instances<hopper::f16, 64, 96, 128, 192, 256>(list);
+    add_instances<hopper::e4m3, 64, 128, 256>(list);
     return list;
   }();
   return all;

@@ -83,6 +83,19 @@ conversion_kernel(uint32_t* out) {
   put(out, 10, bits_of(hp::to_float(hp::f16{uint16_t(noise(uint64_t(t), 6) & 0xBFFF)})));
   put(out, 11, bits_of(hp::exp2_approx(float(t - 64))));  // powers of two are exact
 }
+// Rounding to e4m3: what lies at, just below and above the middle between neighbours, subnormals, what
+// saturates, NaN.
+WF_KERNEL(128)
+e4m3_kernel(uint32_t* out) {
+  const int t = hp::thread_id();
+  const float x = hp::to_float(hp::e4m3{uint8_t(t)}),
+              next = hp::to_float(hp::e4m3{uint8_t(t < 126 ? t + 1 : t)});
+  const float middle = (x + next) / 2;
+  put(out, 0, hp::pack_e4m3(x, -x));
+  put(out, 1, hp::pack_e4m3(middle, -middle));
+  put(out, 2, hp::pack_e4m3(middle * (1 - 0x1p-20f), middle * (1 + 0x1p-20f)));
+  put(out, 3, hp::pack_e4m3(test_float(t), test_float(127 - t)));
+}
 // Sums of pairs, with infinities, NaNs, cancellation and subnormals; bits chosen by a mask. out: (slot, 128)
 WF_KERNEL(128)
 pair_kernel(uint32_t* out) {
@@ -292,6 +305,7 @@ std::vector<Case> thread_cases() {
                         {.blocks = 4, .threads = 128, .shared_bytes = 2048, .cluster = 2}));
   list.push_back(simple("shuffles, votes, byte permute", warp_kernel, 128 * 12, one));
   list.push_back(simple("conversions", conversion_kernel, 128 * 12, one));
+  list.push_back(simple("rounding to e4m3", e4m3_kernel, 128 * 4, one));
   list.push_back(simple("sums and bits of pairs", pair_kernel, 128 * 4, one));
   list.push_back(simple("approximate quotients that are exact", division_kernel, 128 * 2, one));
   list.push_back(simple("ldmatrix and stmatrix", matrix_kernel<false>, 128 * 16, one));

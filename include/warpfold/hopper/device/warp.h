@@ -64,6 +64,12 @@ WF_ATOM uint32_t pack_f16(float low, float high) {
   asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(r) : "f"(high), "f"(low));
   return r;
 }
+// In the lower 16 bits; beyond 448 saturates.
+WF_ATOM uint32_t pack_e4m3(float low, float high) {
+  uint16_t r;
+  asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(r) : "f"(high), "f"(low));
+  return r;
+}
 // Both halves of a pair; each sum rounded once.
 WF_ATOM uint32_t add_bf16x2(uint32_t a, uint32_t b) {
   uint32_t r;

@@ -63,6 +63,19 @@ inline uint32_t pack_bf16(float low, float high) {
 inline uint32_t pack_f16(float low, float high) {
   return to_f16(low).bits | uint32_t(to_f16(high).bits) << 16;
 }
+// Beyond 448 saturates; subnormals are multiples of 2^-9.
+inline e4m3 to_e4m3(float x) {
+  const uint32_t u = std::bit_cast<uint32_t>(x), sign = u >> 24 & 0x80, magnitude = u & 0x7FFFFFFF;
+  if (std::isnan(x)) return {0x7F};
+  if (magnitude >= 0x43E00000) return {uint8_t(sign | 0x7E)};  // 448
+  if (magnitude < 0x3C800000)
+    return {uint8_t(sign | uint32_t(std::nearbyint(std::bit_cast<float>(magnitude) * 0x1p9f)))};
+  const uint32_t rounded = magnitude + 0x7FFFF + (magnitude >> 20 & 1);
+  return {uint8_t(sign | ((rounded >> 20) - (120u << 3)))};
+}
+inline uint32_t pack_e4m3(float low, float high) {
+  return to_e4m3(low).bits | uint32_t(to_e4m3(high).bits) << 8;
+}
 // 24 bits are more than twice the 8 of bf16 plus 1: rounding to fp32 in between changes nothing.
 inline uint32_t add_bf16x2(uint32_t a, uint32_t b) {
   const auto half = [](uint32_t pair, int i) { return to_float(bf16{uint16_t(pair >> 16 * i)}); };

@@ -1,165 +1,33 @@
 // O = softmax (scale * Q K^T) V: a persistent, warp-specialised attention kernel for Hopper, after FlashAttention-3.
 //
-// Of the producer warpgroup one thread claims tiles and streams their K and V by TMA, from the last keys to the first,
-// and another fetches Q. A math warpgroup owns 64 rows of the tile. It issues S = Q K^T of the next keys and O += P V of
-// the keys before, and computes the softmax of S while P V and the other warpgroups' products run. Accumulators become
-// operand A of the next product as they lie. In a cluster each block fetches a share of the common K and V and multicasts
-// it, so a stage is free once the warps of all its blocks have read it.
+// The producer warpgroup claims tiles and streams Q, K and V (producer.h). A math warpgroup owns 64 rows of the tile. It
+// issues S = Q K^T of the next keys and O += P V of the keys before, and computes the softmax of S while P V and the other
+// warpgroups' products run. Accumulators become operand A of the next product as they lie. In a cluster each block
+// fetches a share of the common K and V and multicasts it, so a stage is free once the warps of all its blocks have read
+// it.
 #pragma once
 
-#include "warpfold/hopper/tile.h"
 #include "warpfold/kernels/attention/output.h"
-#include "warpfold/kernels/pipeline.h"
+#include "warpfold/kernels/attention/producer.h"
+#include "warpfold/kernels/attention/scores.h"
 
 namespace warpfold::kernels::attention {
 inline namespace WF_TARGET {
-
-template <class Config>
-struct Shared {
-  uint32_t base;  // of the block
-  static constexpr auto at = Config::offsets();
-
-  WF_ATOM hopper::Tile<typename Config::QTile> q(int warpgroup) const {
-    return {base + at.q + uint32_t(warpgroup * Config::q_bytes)};
-  }
-  WF_ATOM hopper::Tile<typename Config::KTile> k(int stage) const {
-    return {base + at.k + uint32_t(stage * Config::k_bytes)};
-  }
-  WF_ATOM hopper::Tile<typename Config::VTile> v(int stage) const {
-    return {base + at.v + uint32_t(stage * Config::v_bytes)};
-  }
-  WF_ATOM uint32_t place(int i) const { return base + at.place + uint32_t(i) * 32; }
-  WF_ATOM hopper::Barrier q_full(int warpgroup) const { return BarrierArray{base + at.q_full}[warpgroup]; }
-  WF_ATOM hopper::Barrier q_empty(int warpgroup) const { return BarrierArray{base + at.q_empty}[warpgroup]; }
-  WF_ATOM hopper::Barrier k_full(int stage) const { return BarrierArray{base + at.k_full}[stage]; }
-  WF_ATOM hopper::Barrier k_empty(int stage) const { return BarrierArray{base + at.k_empty}[stage]; }
-  WF_ATOM hopper::Barrier v_full(int stage) const { return BarrierArray{base + at.v_full}[stage]; }
-  WF_ATOM hopper::Barrier v_empty(int stage) const { return BarrierArray{base + at.v_empty}[stage]; }
-  WF_ATOM hopper::Barrier place_full(int i) const { return BarrierArray{base + at.place_full}[i]; }
-  WF_ATOM hopper::Barrier place_empty(int i) const { return BarrierArray{base + at.place_empty}[i]; }
-};
-
-// ---- Producer
-
-template <class Config, class Tile>
-WF_ATOM void load_share(Tile tile, const hopper::TensorMap& map, hopper::Barrier full, int row, int head, int end,
-                        int batch) {
-  hopper::mbarrier_arrive_expect_tx(full, Tile::Shape::bytes);
-  if constexpr (Config::cluster == 1) {
-    tile.load(map, full, row, 0, head, end, batch);
-  } else {
-    const int first = hopper::cluster_rank() * Config::share;
-    tile.load_rows_multicast(map, full, (1 << Config::cluster) - 1, first, row + first, 0, head, end, batch);
-  }
-}
-
-// One thread: claims tiles, announces them and streams their keys. V lags one step behind K, as its use does.
-template <class Config>
-WF_ATOM void produce_keys(const Shared<Config>& shared, const hopper::TensorMap& map_k, const hopper::TensorMap& map_v,
-                          const Shape& shape) {
-  RingCursor<Config::stages> k, v;
-  RingCursor<Config::places> places;
-  const auto announce = [&](const Tile& tile) {
-    hopper::mbarrier_wait(shared.place_empty(places.stage), places.parity ^ 1);  // passes at once on the first lap
-    hopper::store_shared(shared.place(places.stage), tile.place);
-    hopper::store_shared(shared.place(places.stage) + 16, tile.extent);
-    hopper::mbarrier_arrive(shared.place_full(places.stage));
-    places.advance();
-  };
-  const int grid = hopper::grid_blocks() / Config::cluster;
-  TileOrder<Config> order{shape};
-  Tile tile;
-  int index = hopper::block_id() / Config::cluster, claim = -1;
-  while (order.find(index, tile)) {
-    announce(tile);
-    const bool claims = Config::cluster == 1 && shape.claimed != nullptr;
-    if (claims) claim = hopper::atomic_add(shape.claimed, 1);
-    const int head = tile.place.head / shape.heads_per_kv, length = tile.extent.seqlen_k;
-    const int batch = shape.k.starts == nullptr ? tile.place.batch : 0;
-    const int first = shape.k.ragged * (shape.k.seqlen - length), end = shape.k.ragged * (tile.extent.k_start + length);
-    for (int n = tile.place.key_tiles - 1; n >= -1; --n) {
-      if (n >= 0) {
-        hopper::mbarrier_wait(shared.k_empty(k.stage), k.parity ^ 1);
-        load_share<Config>(shared.k(k.stage), map_k, shared.k_full(k.stage), first + n * Config::tile_keys, head, end, batch);
-        k.advance();
-      }
-      if (n + 1 < tile.place.key_tiles) {
-        hopper::mbarrier_wait(shared.v_empty(v.stage), v.parity ^ 1);
-        load_share<Config>(shared.v(v.stage), map_v, shared.v_full(v.stage), first + (n + 1) * Config::tile_keys, head, end,
-                           batch);
-        v.advance();
-      }
-    }
-    index = grid + (claims ? claim : index);
-  }
-  tile.place.key_tiles = -1;
-  announce(tile);
-  // Every tile claims once, so this was the last claim.
-  if (claim >= 0 && claim == order.count() - 1) hopper::store_global(shape.claimed, 0);
-}
-
-// One thread: fetches each warpgroup's rows of Q once it has done with those before.
-template <class Config>
-WF_ATOM void produce_queries(const Shared<Config>& shared, const hopper::TensorMap& map_q, const Shape& shape) {
-  RingCursor<Config::places> places;
-  for (uint32_t parity = 1;; parity ^= 1) {
-    hopper::mbarrier_wait(shared.place_full(places.stage), places.parity);
-    const Tile tile{hopper::load_shared<Place>(shared.place(places.stage)),
-                    hopper::load_shared<Extent>(shared.place(places.stage) + 16)};
-    hopper::mbarrier_arrive(shared.place_empty(places.stage));
-    places.advance();
-    if (tile.place.key_tiles < 0) return;
-    const int length = tile.extent.seqlen_q, batch = shape.q.starts == nullptr ? tile.place.batch : 0;
-    const int first = shape.q.ragged * (shape.q.seqlen - length) + tile.place.row;
-    const int end = shape.q.ragged * (tile.extent.q_start + length);
-    for (int w = 0; w < Config::math_warpgroups; ++w) {
-      hopper::mbarrier_wait(shared.q_empty(w), parity);  // passes at once for the first tile
-      if (tile.place.row + w * 64 >= length) {  // a warpgroup without rows reads no Q
-        hopper::mbarrier_arrive(shared.q_full(w));
-        continue;
-      }
-      hopper::mbarrier_arrive_expect_tx(shared.q_full(w), Config::q_bytes);
-      shared.q(w).load(map_q, shared.q_full(w), first + w * 64, 0, tile.place.head, end, batch);
-    }
-  }
-}
-
-// ---- Math
-
-// What a warpgroup's rows see of the tile's sequence.
-struct View {
-  int key_tiles;  // that some row sees
-  int whole;      // of them, from the first, those that all rows see in full
-  bool narrow;    // of the last of them no row sees more than narrow_keys keys
-  int limit[2];   // keys below it are seen by the thread's two rows, counted from the thread's first column
-};
-
-template <class Config>
-WF_ATOM View view_of(const Extent& extent, int first_row) {
-  const int more = extent.seqlen_k - extent.seqlen_q, all = extent.seqlen_k;
-  const auto seen = [&](int row) { return Config::causal && row + 1 + more < all ? row + 1 + more : all; };
-  const int last_row = first_row + 64 < extent.seqlen_q ? first_row + 63 : extent.seqlen_q - 1;
-  const int some = first_row > last_row ? 0 : seen(last_row), every = seen(first_row);
-  View v;
-  v.key_tiles = some <= 0 ? 0 : (some + Config::tile_keys - 1) / Config::tile_keys;
-  v.whole = every <= 0 ? 0 : every / Config::tile_keys;
-  v.narrow = Config::narrow && some - (v.key_tiles - 1) * Config::tile_keys <= Config::narrow_keys;
-  WF_UNROLL
-  for (int r = 0; r < 2; ++r)
-    v.limit[r] = seen(first_row + hopper::accumulator_row(hopper::thread_id() % 128, 2 * r)) - hopper::lane_id() % 4 * 2;
-  return v;
-}
 
 template <class Config>
 struct MathWarpgroup {
   static constexpr int keys = Config::tile_keys;
   using Sums = float[Config::sums];                      // of O (64, v_head_dim)
   using Probabilities = uint32_t[Config::fragments][4];  // P (64, keys)
-  using Weights = Softmax<Config::polynomial>;
+  using Weights = Softmax<Config::polynomial, Config::probability_bits>;
+  using Rules = std::conditional_t<Config::has_score_rules, RowRules<Config::has_bias>, NoRules>;
 
   const Shared<Config>& shared;
   const int warpgroup;
-  const float scale_log2;
+  float scale_log2;  // of what softmax takes
+  const Window& window;
+  const ScoreRules& rules;
+  const int heads_per_kv;
   uint32_t values = 0;  // stages of V used so far; K is one ahead between its product and that with V
 
   WF_ATOM static int stage(uint32_t count) { return int(count % Config::stages); }
@@ -182,7 +50,7 @@ struct MathWarpgroup {
     const uint64_t a = shared.q(warpgroup).descriptor(), b = shared.k(stage(count)).descriptor();
     hopper::wgmma_fence();
     WF_UNROLL
-    for (int step = 0; step < Config::head_dim / 16; ++step)
+    for (int step = 0; step < Config::head_dim / Config::depth; ++step)
       hopper::wgmma<typename Config::template ScoreProduct<kKeys>>(scores, a + Q::descriptor_step(0, step),
                                                                    b + K::descriptor_step(0, step), step > 0);
     hopper::wgmma_commit();
@@ -216,18 +84,19 @@ struct MathWarpgroup {
     ++values;
   }
 
-  // Two accumulators of 8 columns hold just what operand A holds of 16.
-  template <int kScores>
-  WF_ATOM static void to_probabilities(uint32_t (&p)[kScores / 8][4], const float (&scores)[kScores]) {
-    WF_UNROLL
-    for (int i = 0; i < kScores; i += 2) p[i / 8][i / 2 % 4] = pack<typename Config::Element>(scores[i], scores[i + 1]);
-  }
   // Hides the keys, of those from `first_key` on, that a row must not see.
   template <int kScores>
   WF_ATOM static void mask(float (&scores)[kScores], const View& view, int first_key) {
     WF_UNROLL
-    for (int i = 0; i < kScores; ++i)
-      if (hopper::accumulator_column(0, i) >= view.limit[i / 2 % 2] - first_key) scores[i] = -INFINITY;
+    for (int i = 0; i < kScores; ++i) {
+      const int key = hopper::accumulator_column(0, i), r = i / 2 % 2;
+      if (key >= view.limit[r] - first_key || (Config::windowed && key < view.begin[r] - first_key))
+        scores[i] = -INFINITY;
+    }
+  }
+  // Is key tile n not seen in full by all rows?
+  WF_ATOM static bool is_cut(const View& view, int n) {
+    return n >= view.whole || (Config::windowed && n < view.whole_first);
   }
   WF_ATOM static void rescale(Sums& sums, const Weights& weights) {
     WF_UNROLL
@@ -236,17 +105,20 @@ struct MathWarpgroup {
 
   // Scores and probabilities of the first kKeys keys of key tile n, with nothing to overlap them.
   template <int kKeys>
-  WF_ATOM void begin(uint32_t (&p)[kKeys / 16][4], Weights& weights, const View& view, int n) const {
+  WF_ATOM void begin(uint32_t (&p)[kKeys / Config::depth][4], Weights& weights, const View& view,
+                     const Rules& row, int n) const {
     float scores[kKeys / 2];
     issue_scores<kKeys>(scores, values);
     finish_scores<0>(scores, values);
-    if (n >= view.whole) mask(scores, view, n * keys);
-    weights.template update<Config::causal>(scores, scale_log2);
-    to_probabilities(p, scores);
+    row.apply(scores, rules, n * keys);
+    if (is_cut(view, n)) mask(scores, view, n * keys);
+    weights.template update<Config::masked>(scores, scale_log2);
+    to_operand<typename Config::Element>(p, scores);
   }
   // P V of the key tile before; scores and probabilities of tile n. O is rescaled while the scores are on their way.
   template <bool kMasked>
-  WF_ATOM void step(Sums& sums, Probabilities& p, Weights& weights, const View& view, int n) {
+  WF_ATOM void step(Sums& sums, Probabilities& p, Weights& weights, const View& view, const Rules& row,
+                    int n) {
     float scores[keys / 2];
     await_turn();
     issue_scores<keys>(scores, values + 1);
@@ -254,10 +126,12 @@ struct MathWarpgroup {
     issue_values(sums, p);
     pass_turn();
     finish_scores<1>(scores, values + 1);
-    if constexpr (kMasked) mask(scores, view, n * keys);
+    row.apply(scores, rules, n * keys);
+    if constexpr (kMasked)
+      if (!Config::windowed || is_cut(view, n)) mask(scores, view, n * keys);
     weights.template update<kMasked>(scores, scale_log2);
     finish_values(sums, p);
-    to_probabilities(p, scores);
+    to_operand<typename Config::Element>(p, scores);
   }
 
   // Takes the turn of a step that the others take and this warpgroup does not.
@@ -281,25 +155,29 @@ struct MathWarpgroup {
     if (hopper::lane_id() == 0) hopper::mbarrier_arrive(shared.q_empty(warpgroup));
   }
 
-  // All keys of a tile of rows, of which the block visits `all` key tiles.
-  WF_ATOM void attend(Sums& sums, Weights& weights, const View& view, int all) {
-    int n = view.key_tiles;  // key tiles that are left
-    skip(all - n, all);
-    if (view.narrow && n > 0) {  // the diagonal ends in the first part of the key tile
-      uint32_t p[(Config::narrow ? Config::narrow_keys : 16) / 16][4];
-      begin<Config::narrow ? Config::narrow_keys : 16>(p, weights, view, --n);
+  // All keys of a tile of rows, of which the block visits the key tiles [first, end).
+  WF_ATOM void attend(Sums& sums, Weights& weights, const View& view, const Rules& row, int first, int end) {
+    int n = view.key_tiles;  // where the key tiles that are left end
+    skip(end - n, end - first);
+    if (Config::narrow && view.narrow && n > 0) {  // the diagonal ends in the first part of the key tile
+      constexpr int some = Config::narrow ? Config::narrow_keys : Config::depth;
+      uint32_t p[some / Config::depth][4];
+      begin<some>(p, weights, view, row, --n);
       issue_values(sums, p);
       finish_values(sums, p);
       if (n > 0) skip_turn();
     }
-    if (n > 0) {
+    if (n > view.first) {
       Probabilities p;
-      begin<keys>(p, weights, view, --n);
-      if constexpr (Config::causal)
-        for (--n; n >= view.whole; --n) step<true>(sums, p, weights, view, n);
-      else
-        --n;
-      for (; n >= 0; --n) step<false>(sums, p, weights, view, n);
+      begin<keys>(p, weights, view, row, --n);
+      --n;
+      if constexpr (Config::windowed) {
+        for (; n >= view.first; --n) step<true>(sums, p, weights, view, row, n);
+      } else {
+        if constexpr (Config::causal)
+          for (; n >= view.whole; --n) step<true>(sums, p, weights, view, row, n);
+        for (; n >= 0; --n) step<false>(sums, p, weights, view, row, n);
+      }
       release_queries();
       rescale(sums, weights);
       issue_values(sums, p);
@@ -308,6 +186,7 @@ struct MathWarpgroup {
       hopper::warp_sync();
       release_queries();
     }
+    if constexpr (Config::windowed) skip(view.first - first, view.first - first + 1);  // one turn for each
   }
 
   WF_ATOM void run(const Output& out) {
@@ -321,15 +200,26 @@ struct MathWarpgroup {
       if (begin.key_tiles < 0) break;
       Sums sums = {};
       Weights weights;
-      const View view = view_of<Config>(hopper::load_shared<Extent>(place + 16), begin.row + warpgroup * 64);
+      const Extent extent = hopper::load_shared<Extent>(place + 16);
+      const int row = begin.row + warpgroup * 64, first = first_key_tile<Config>(extent, window, begin.row);
+      const View view = view_of<Config>(extent, window, row, first);
+      float value_scale = 1;
+      const float scale_before = scale_log2;
+      if constexpr (Config::eight_bit) {
+        const int kv_head = begin.head / heads_per_kv;
+        scale_log2 *= factor_of(rules.q, begin.batch, kv_head) * factor_of(rules.k, begin.batch, kv_head);
+        value_scale = factor_of(rules.v, begin.batch, kv_head);
+      }
+      const Rules own(rules, extent, begin.batch, begin.head, row);
       hopper::mbarrier_wait(shared.q_full(warpgroup), q_parity);
-      attend(sums, weights, view, begin.key_tiles);
+      attend(sums, weights, view, own, first, begin.key_tiles);
       // Read again, as registers are scarce meanwhile.
       const Tile tile{hopper::load_shared<Place>(place), hopper::load_shared<Extent>(place + 16)};
       hopper::warp_sync();
       if (hopper::lane_id() == 0) hopper::mbarrier_arrive(shared.place_empty(places.stage));
       places.advance();
-      store<Config>(out, tile, tile.place.row + warpgroup * 64, sums, weights, scale_log2);
+      store<Config>(out, tile, tile.place.row + warpgroup * 64, sums, weights, scale_log2, value_scale);
+      if constexpr (Config::eight_bit) scale_log2 = scale_before;
     }
     if (warpgroup == 0) await_turn();  // which nobody takes any more
   }
@@ -337,8 +227,9 @@ struct MathWarpgroup {
 
 template <class Config>
 WF_KERNEL(Config::threads)
-attention_kernel(WF_PARAM hopper::TensorMap map_q, WF_PARAM hopper::TensorMap map_k, WF_PARAM hopper::TensorMap map_v,
-                 WF_PARAM Output out, WF_PARAM Shape shape, float scale_log2) {
+attention_kernel(WF_PARAM hopper::TensorMap map_q, WF_PARAM hopper::TensorMap map_k,
+                 WF_PARAM hopper::TensorMap map_v, WF_PARAM Output out, WF_PARAM Shape shape,
+                 WF_PARAM ScoreRules rules, float scale_log2) {
   const Shared<Config> shared{hopper::dynamic_shared()};
   const int warpgroup = hopper::warpgroup_id();
   if (hopper::thread_id() == 0) {
@@ -351,16 +242,21 @@ attention_kernel(WF_PARAM hopper::TensorMap map_q, WF_PARAM hopper::TensorMap ma
     }
     for (int i = 0; i < Config::stages; ++i) {
       hopper::mbarrier_init(shared.k_full(i), 1, "K full", i);
-      hopper::mbarrier_init(shared.v_full(i), 1, "V full", i);
+      hopper::mbarrier_init(shared.v_full(i), Config::v_full_arrivals, "V full", i);
+      if constexpr (Config::eight_bit) {
+        hopper::mbarrier_init(shared.landed(i), 1, "V came", i);
+        hopper::mbarrier_init(shared.landing_empty(i), Config::transposing_warps, "V transposed", i);
+      }
       hopper::mbarrier_init(shared.k_empty(i), Config::empty_arrivals, "K empty", i);
       hopper::mbarrier_init(shared.v_empty(i), Config::empty_arrivals, "V empty", i);
     }
     for (int i = 0; i < Config::places; ++i) {
       hopper::mbarrier_init(shared.place_full(i), 1, "tile full", i);
-      hopper::mbarrier_init(shared.place_empty(i), Config::math_warps + 1, "tile empty", i);
+      hopper::mbarrier_init(shared.place_empty(i), Config::place_arrivals, "tile empty", i);
     }
     hopper::fence_mbarrier_init();
   }
+  clear_columns<Config>(shared, shape);
   barriers_ready<Config::cluster>();
 
   // What came before on the stream may still run until here; what comes after may start to set itself up.
@@ -371,9 +267,11 @@ attention_kernel(WF_PARAM hopper::TensorMap map_q, WF_PARAM hopper::TensorMap ma
     const int warp = hopper::warp_id() % 4;
     if (warp == 0 && hopper::lane_id() == 0) produce_keys<Config>(shared, map_k, map_v, shape);
     if (warp == 1 && hopper::lane_id() == 0) produce_queries<Config>(shared, map_q, shape);
+    if constexpr (Config::eight_bit)
+      if (warp >= 2) produce_values<Config>(shared, shape.window, warp - 2);
   } else {
     hopper::registers_increase<Config::math_registers>();
-    MathWarpgroup<Config>{shared, warpgroup, scale_log2}.run(out);
+    MathWarpgroup<Config>{shared, warpgroup, scale_log2, shape.window, rules, shape.heads_per_kv}.run(out);
   }
   leave_cluster<Config::cluster>();
 }

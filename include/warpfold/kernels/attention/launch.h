@@ -9,13 +9,15 @@ namespace warpfold::kernels::attention {
 
 inline namespace WF_TARGET {
 
-// The tensor map (batch, end, head, row, x) of Q, K or V (batches, rows, heads, dim), with boxes of `box_rows` rows.
+// The tensor map (batch, end, head, row, x) of Q, K or V (batches, rows, heads, dim), with boxes of
+// `box_rows` rows.
 //
-// Sequences of one length need no `end` (size 1). Else a tile is to end with its sequence, so that TMA fills the rest
-// with zeros, not with what follows. Row r of a sequence of `length` rows from `start` is box row
-// seqlen - length + r of a matrix of seqlen rows that is moved up by `end` = start + length rows; the tensor's first row is
-// thus row `seqlen` of that matrix at end = 0, and the map's base lies seqlen rows before the tensor. Nothing may be there:
-// TMA reads at the base when a box lies wholly outside the matrix, so the kernel asks for no such box.
+// Sequences of one length need no `end` (size 1). Else a tile is to end with its sequence, so that TMA fills
+// the rest with zeros, not with what follows. Row r of a sequence of `length` rows from `start` is box row
+// seqlen - length + r of a matrix of seqlen rows that is moved up by `end` = start + length rows; the
+// tensor's first row is thus row `seqlen` of that matrix at end = 0, and the map's base lies seqlen rows
+// before the tensor. Nothing may be there: TMA reads at the base when a box lies wholly outside the matrix,
+// so the kernel asks for no such box: neither of rows past a sequence nor of columns past the head dim.
 template <class Tile>
 Result<hopper::TensorMap> sequence_map(const Tensor& t, int64_t dim, int64_t seqlen, int64_t heads, int64_t batches,
                                        const Lengths& lengths, int box_rows) {
@@ -36,6 +38,32 @@ Result<hopper::TensorMap> sequence_map(const Tensor& t, int64_t dim, int64_t seq
   return hopper::make_tensor_map(reinterpret_cast<const Element*>(reinterpret_cast<uintptr_t>(t.data) - uintptr_t(back)), map);
 }
 
+inline ScoreRules score_rules(const Problem& p) {
+  constexpr float log2_e = 1.4426950408889634f;
+  ScoreRules r{};
+  r.scale_log2 = p.scale * log2_e;
+  if (p.softcap > 0) {
+    r.cap_log2 = p.softcap * log2_e;
+    r.cap_scale = 2 * p.scale / p.softcap * log2_e;
+  }
+  r.slopes = p.alibi;
+  r.slopes_batch_stride = p.alibi_batch_stride;
+  r.bias = p.bias.data;
+  r.bias_type = p.bias.data == nullptr        ? BiasType::none
+                : p.bias.type == DType::kF32  ? BiasType::f32
+                : p.bias.type == DType::kBF16 ? BiasType::bf16
+                : p.bias.type == DType::kF16  ? BiasType::f16
+                                              : BiasType::visible;
+  r.q = p.q_descale;
+  r.k = p.k_descale;
+  r.v = p.v_descale;
+  r.bias_batch_stride = p.bias.batch_stride;
+  r.bias_head_stride = p.bias.head_stride;
+  r.bias_row_stride = p.bias.row_stride;
+  r.bias_key_stride = p.bias.key_stride;
+  return r;
+}
+
 // Launches a problem that can_run accepts and that is not empty, on `blocks` blocks (a multiple of the cluster).
 template <class Config>
 Status launch(const Problem& p, int blocks, void* stream) {
@@ -46,8 +74,8 @@ Status launch(const Problem& p, int blocks, void* stream) {
   if (p.seqlen_k > 0) {
     WF_TRY(k, sequence_map<typename Config::KTile>(p.k, p.head_dim, p.seqlen_k, p.kv_heads, p.batches, p.k_lengths,
                                                    Config::share));
-    WF_TRY(v, sequence_map<typename Config::VTile>(p.v, p.v_head_dim, p.seqlen_k, p.kv_heads, p.batches, p.k_lengths,
-                                                   Config::share));
+    WF_TRY(v, sequence_map<typename Config::Landing>(p.v, p.v_head_dim, p.seqlen_k, p.kv_heads, p.batches,
+                                                     p.k_lengths, Config::share));
   }
   const auto sequences = [](const Lengths& l, int64_t seqlen) {
     return Sequences{l.starts, l.used, int(seqlen), is_ragged(l)};
@@ -58,9 +86,20 @@ Status launch(const Problem& p, int blocks, void* stream) {
   shape.k = sequences(p.k_lengths, p.seqlen_k);
   shape.batches = int(p.batches);
   shape.heads = int(p.heads);
+  shape.columns = int((p.head_dim + Config::span - 1) / Config::span);
+  shape.v_columns = int((p.v_head_dim + Config::span - 1) / Config::span);
   shape.heads_per_kv = int(p.heads / p.kv_heads);
+  shape.window = {int(p.seqlen_k), int(p.seqlen_q)};
   shape.group = int(std::clamp<int64_t>(l2_bytes / kv_bytes, 1, p.batches * p.kv_heads)) * shape.heads_per_kv;
-  const bool deals = !Config::causal && !is_ragged(p.q_lengths) && !is_ragged(p.k_lengths);  // equal tiles
+  shape.triangle =
+      p.mask == Mask::causal || (p.mask == Mask::window && p.window_left < 0 && p.window_right >= 0);
+  if (p.mask == Mask::window) {
+    if (p.window_left >= 0) shape.window.left = int(std::min(p.window_left, p.seqlen_k));
+    if (p.window_right >= 0) shape.window.right = int(std::min(p.window_right, p.seqlen_q));
+  } else if (p.mask == Mask::causal) {
+    shape.window.right = 0;
+  }
+  const bool deals = !Config::masked && !is_ragged(p.q_lengths) && !is_ragged(p.k_lengths);  // equal tiles
   shape.claimed = deals ? nullptr : static_cast<int*>(p.workspace);
   const bool packed = p.q_lengths.starts != nullptr;
   Output out{};
@@ -71,15 +110,18 @@ Status launch(const Problem& p, int blocks, void* stream) {
   out.lse = p.lse;
   out.lse_head_stride = p.lse_head_stride;
   out.lse_batch_stride = packed ? 0 : p.lse_batch_stride;
+  out.sink = p.sink;
   out.columns = int(p.v_head_dim);
   out.is_f32 = p.output_type == DType::kF32;
+  const ScoreRules rules = score_rules(p);
   return hopper::launch({.blocks = blocks,
                          .threads = Config::threads,
                          .shared_bytes = Config::shared_bytes,
                          .cluster = Config::cluster,
                          .stream = stream,
                          .overlap_previous = true},
-                        attention_kernel<Config>, q, k, v, out, shape, p.scale * 1.4426950408889634f);
+                        attention_kernel<Config>, q, k, v, out, shape, rules,
+                        Config::has_score_rules ? 1 : rules.scale_log2);
 }
 
 }  // namespace WF_TARGET

@@ -11,11 +11,13 @@
 
 namespace warpfold::kernels::attention {
 
-// O (batches, rows, heads, v_head_dim) of the element type of Q, or fp32; LSE (batches, heads, rows) or null.
+// O (batches, rows, heads, v_head_dim) of the type of Q, of 8-bit Q bf16, or fp32; LSE (batches, heads, rows)
+// or null.
 struct Output {
   void* o;
   int64_t row_stride, head_stride, batch_stride;
   float* lse;
+  const float* sink;  // (heads) or null; of tiles with a window
   int64_t lse_head_stride, lse_batch_stride;
   int columns;  // v_head_dim
   bool is_f32;
@@ -39,22 +41,30 @@ WF_ATOM Words transpose_quad(uint32_t w0, uint32_t w1, uint32_t w2, uint32_t w3)
   return {{high ? even : a0, high ? uneven : a1, high ? a2 : even, high ? a3 : uneven}};
 }
 
-// Stores a warpgroup's rows from `first_row` of the tile's sequence: sums (64, v_head_dim) over the softmax's sum.
+// Stores a warpgroup's rows from `first_row` of the tile's sequence: sums (64, v_head_dim) over the softmax's
+// sum, times value_scale.
 template <class Config>
 WF_ATOM void store(const Output& out, const Tile& tile, int first_row, float (&sums)[Config::sums],
-                   Softmax<Config::polynomial>& softmax, float scale_log2) {
-  using Element = typename Config::Element;
+                   Softmax<Config::polynomial, Config::probability_bits>& softmax, float scale_log2,
+                   float value_scale) {
+  using Element = typename Config::Result;
   softmax.finish();
   const int lane = hopper::lane_id();
   WF_UNROLL
   for (int r = 0; r < 2; ++r) {
     const int row = first_row + hopper::accumulator_row(hopper::thread_id() % 128, 2 * r);
     const bool inside = row < tile.extent.seqlen_q;
+    float inverse = 1;
+    if constexpr (Config::windowed)
+      if (out.sink != nullptr)
+        inverse = softmax.add_sink(r, 1.4426950408889634f * hopper::load_global(out.sink + tile.place.head),
+                                   scale_log2);
+    inverse = softmax.sum[r] == 0 ? 0 : inverse * value_scale / softmax.sum[r];
     const int64_t at = tile.extent.q_start + int64_t{row};
     if (inside && out.lse != nullptr && lane % 4 == 0)
-      hopper::store_global(out.lse + tile.place.batch * out.lse_batch_stride + tile.place.head * out.lse_head_stride + at,
-                           softmax.lse(r, scale_log2));
-    const float inverse = softmax.sum[r] == 0 ? 0 : 1 / softmax.sum[r];
+      hopper::store_global(
+          out.lse + tile.place.batch * out.lse_batch_stride + tile.place.head * out.lse_head_stride + at,
+          softmax.lse(r, scale_log2));
     const int64_t first = tile.place.batch * out.batch_stride + tile.place.head * out.head_stride + at * out.row_stride;
     if (out.is_f32) {
       float* const o = static_cast<float*>(out.o) + first + lane % 4 * 2;

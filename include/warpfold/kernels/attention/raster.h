@@ -1,15 +1,15 @@
 // Which tile of rows a block works on next.
 //
-// Without a mask a head's tiles follow one another, so that the blocks at work share its K and V in L2. Causal tiles go
-// from those that see many keys to those that see few, to end evenly: the later half of all rows, then the later half of
-// what remains, and so on; each half in groups of heads whose K and V, cut short by the mask, fit L2. Sequences of
-// different lengths come one after another.
+// Without a mask and in a window a head's tiles follow one another, so that the blocks at work share its K
+// and V in L2. Causal tiles go from those that see many keys to those that see few, to end evenly: the later
+// half of all rows, then the later half of what remains, and so on; each half in groups of heads whose K and
+// V, cut short by the mask, fit L2. Sequences of different lengths come one after another.
 //
-// Tiles are dealt to blocks (clusters) in this order: every grid-th one, or the next one that nobody has claimed, by a
-// counter that is 0 before a launch and after it.
+// Tiles are dealt to blocks (clusters) in this order: every grid-th one, or the next one that nobody has
+// claimed, by a counter that is 0 before a launch and after it.
 #pragma once
 
-#include "warpfold/hopper/hopper.h"
+#include "warpfold/kernels/attention/view.h"
 
 namespace warpfold::kernels::attention {
 
@@ -24,20 +24,20 @@ struct Sequences {
 struct Shape {
   Sequences q, k;
   int batches, heads, heads_per_kv;
-  int group;     // causal: heads whose last half of K and V fit L2
+  int columns, v_columns;  // spans of 128 bytes that hold a row of Q or K, and of V
+  Window window;
+  int triangle;  // rows see the more keys the later they are: all but a window with a left side
+  int group;     // then: heads whose last half of K and V fit L2
   int* claimed;  // counter; null: every grid-th tile
 };
 
-// A tile of rows. key_tiles: that some row of it sees; -1: there are no more tiles.
+// A tile of rows. key_tiles: the end of those that some row of it sees; -1: there are no more tiles.
 struct alignas(16) Place {
   int row, head, batch, key_tiles;
 };
-struct alignas(16) Extent {
-  int seqlen_q, seqlen_k, q_start, k_start;
-};
 struct Tile {
   Place place;
-  Extent extent;
+  alignas(16) Extent extent;
 };
 
 inline namespace WF_TARGET {
@@ -75,22 +75,23 @@ struct TileOrder {
   }
 
  private:
-  WF_ATOM static void set(Tile& tile, int index, int head, int in_batch, Sequence q, Sequence k) {
+  WF_ATOM bool later_see_more() const { return Config::causal || (Config::windowed && shape.triangle != 0); }
+  WF_ATOM void set(Tile& tile, int index, int head, int in_batch, Sequence q, Sequence k) const {
     const int row = index * rows_at_once + (Config::cluster == 1 ? 0 : hopper::cluster_rank() * Config::tile_rows);
+    tile.extent = {q.length, k.length, q.start, k.start};
     int keys = k.length;
-    if constexpr (Config::causal) {
+    if constexpr (Config::masked) {
       const int end = row + Config::tile_rows < q.length ? row + Config::tile_rows : q.length;
-      const int visible = end + k.length - q.length;
-      if (visible < keys) keys = visible < 0 ? 0 : visible;
+      const int visible = end_key<Config>(tile.extent, shape.window, end - 1);
+      keys = visible < 0 ? 0 : visible;
     }
     tile.place = {row, head, in_batch, (keys + Config::tile_keys - 1) / Config::tile_keys};
-    tile.extent = {q.length, k.length, q.start, k.start};
   }
   WF_ATOM bool find_equal(int index, Tile& tile) const {
     const int rows = tiles_of(shape.q.seqlen), heads = shape.batches * shape.heads;
     if (index >= rows * heads) return false;
     int row = index % rows, head = index / rows;
-    if constexpr (Config::causal) {
+    if (later_see_more()) {
       int high = rows, low = rows / 2, group = shape.group;
       for (; index >= (high - low) * heads; low = high / 2) {
         index -= (high - low) * heads;
@@ -112,7 +113,7 @@ struct TileOrder {
       const int rows = tiles_of(q.length);
       if (index - before < rows * shape.heads) {
         index -= before;
-        const int row = Config::causal ? rows - 1 - index % rows : index % rows;
+        const int row = later_see_more() ? rows - 1 - index % rows : index % rows;
         set(tile, row, index / rows, batch, q, sequence(shape.k, batch));
         return true;
       }

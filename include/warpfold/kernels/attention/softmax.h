@@ -25,7 +25,8 @@ WF_ATOM float exp2_polynomial(float x) {
 }
 
 // kPolynomial: one of so many exponentials is a polynomial, which of -inf is not quite 0; 0: none.
-template <int kPolynomial>
+// kBits: probabilities and their sums are 2^kBits times as large.
+template <int kPolynomial, int kBits = 0>
 struct Softmax {
   float top[2] = {-INFINITY, -INFINITY}, sum[2] = {0, 0}, correction[2] = {};
 
@@ -50,6 +51,7 @@ struct Softmax {
       row = fmaxf(row, top[r]);
       shift[r] = (kMayBeEmpty && row == -INFINITY ? 0.0f : row) * scale_log2;
       correction[r] = hopper::exp2_approx(top[r] * scale_log2 - shift[r]);
+      if constexpr (kBits != 0) shift[r] -= kBits;
       top[r] = row;
       sum[r] *= correction[r];
     }
@@ -75,7 +77,18 @@ struct Softmax {
   }
   // Natural logarithm of the sum of exp (scale * score); -inf for a row without keys.
   WF_ATOM float lse(int r, float scale_log2) const {
-    return sum[r] == 0 ? -INFINITY : top[r] * scale_log2 * 0.6931471805599453f + logf(sum[r]);
+    const float lse = top[r] * scale_log2 * 0.6931471805599453f + logf(sum[r]);
+    return kBits != 0 ? lse - kBits * 0.6931471805599453f : lse;
+  }
+  // Counts one more score, sink_log2 / scale_log2, which has no value. Returns the factor by which outputs
+  // shrink.
+  WF_ATOM float add_sink(int r, float sink_log2, float scale_log2) {
+    const float before = top[r] * scale_log2, now = fmaxf(before, sink_log2);
+    if (now == -INFINITY) return 1;
+    const float factor = hopper::exp2_approx(before - now);
+    sum[r] = sum[r] * factor + hopper::exp2_approx(sink_log2 - now + kBits);
+    top[r] = now / scale_log2;
+    return factor;
   }
 };
 

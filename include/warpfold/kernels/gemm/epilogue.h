@@ -284,28 +284,6 @@ struct Epilogue {
     store_tail(right, at, x + 16);
   }
 
-  // Stores box number `number` of 32-bit results, which lies at `at` in D, from registers: each quad of lanes fills a sector of
-  // 32 bytes of two rows.
-  WF_ATOM void store_words(int number, const Sum* v, const Place& at) const {
-    const int row = at.row + element_row(0, 0), column = at.column + element_column(0, 0);
-    const int64_t eight_rows = 8 * output.stride;
-    Element* const d = output.d + at.batch * output.batch_stride + row * output.stride + column;
-    const bool whole = at.row + 64 <= output.m && at.column + Config::span <= output.n;
-    WF_UNROLL
-    for (int x = 0; x < Config::span; x += 8) {
-      Value y[4];
-      values(y, v + x / 2, RowFactors{}, number % Config::boxes_across * Config::box_columns + x);
-      WF_UNROLL
-      for (int h = 0; h < 2; ++h) {
-        Element* const to = d + h * eight_rows + x;
-        if (whole || (row + 8 * h < output.m && column + x + 1 < output.n))
-          hopper::store_global(reinterpret_cast<Pair<Value>*>(to), Pair<Value>{y[2 * h], y[2 * h + 1]});
-        else if (row + 8 * h < output.m && column + x < output.n)
-          hopper::store_global(to, y[2 * h]);
-      }
-    }
-  }
-
   // Registers of accumulators that make up a patch.
   static constexpr int patch_sums = 8 * Config::columns_per_output;
   // The patch at column `x` of the box, whose product's columns in the tile begin at `column`.
@@ -361,15 +339,6 @@ struct Epilogue {
     constexpr int box_sums = Config::box_columns / 2;
     const bool with_c = Config::takes_c && scaling.beta != 0;
     const Place tile = place(first_row, first_column, batch);
-    if constexpr (words && !Config::swapped && !Config::factors && !Config::grouped) {
-      if (!with_c) {
-        WF_UNROLL
-        for (int box = 0; box < Config::boxes; ++box)
-          store_words(box, accumulators[box / Config::boxes_across] + box % Config::boxes_across * box_sums,
-                      {tile.row + box_row(box), tile.column + box_column(box), batch});
-        return;
-      }
-    }
     WF_UNROLL
     for (int box = 0; box < Config::boxes; ++box) {
       const int i = box % Config::buffers;
