@@ -72,7 +72,7 @@ MUTANTS = [
     ("stmatrix without swizzle", "warpfold/hopper/tile.h", "return swizzled<Shape::swizzle>(address + Shape::offset(row, x));",
      "return address + Shape::offset(row, x);"),
     ("first product accumulates", GEMM + "kernel.h", "first_row, i > 0);", "first_row, true);"),
-    ("K = 0 leaves the accumulators", GEMM + "kernel.h", "accumulators[r][i] = 0;", "accumulators[r][i] = 1;"),
+    ("K = 0 leaves the accumulators", GEMM + "kernel.h", "if (count == 0) clear<Config>(sums);", ""),
     ("nobody waits for its turn", GEMM + "kernel.h", "hopper::named_sync(3 + warpgroup, 256);",
      "(void)warpgroup;"),
     ("the first turn is never given", GEMM + "kernel.h",
