@@ -88,7 +88,7 @@ attention_kernel(WF_PARAM TensorMap map_q, WF_PARAM TensorMap map_k, WF_PARAM Te
   }
   write_rows(q, 0, sums, softmax);  // Q is not needed any more
   block_sync();
-  if (thread_id() % 128 == 0) {
+  if (thread_id() % 128 == 0 && at.row + warpgroup * 64 < shape.seqlen_q) {
     q.store(map_o, at.row + warpgroup * 64, 0, at.head, at.batch);
     bulk_commit();
     bulk_wait_read<0>();  // shared memory outlives the store

@@ -128,13 +128,15 @@ struct Consumer {
     keep_in_registers(sums);
   }
 
-  WF_ATOM void store(const TensorMap& map_o, Place at, typename C::Sums& sums, const Softmax& softmax) const {
+  WF_ATOM void store(const TensorMap& map_o, Place at, int seqlen_q, typename C::Sums& sums,
+                     const Softmax& softmax) const {
     const Tile<typename C::QTile> o = stages.q(warpgroup);
     named_sync(1 + C::consumers + warpgroup, 128);  // all warps have done with Q: O takes its place
     write_rows(o, 0, sums, softmax);
     named_sync(1 + C::consumers + warpgroup, 128);
-    if (thread_id() % 128 != 0) return;
-    o.store(map_o, at.row + warpgroup * 64, 0, at.head, at.batch);
+    const int row = at.row + warpgroup * 64;
+    if (thread_id() % 128 != 0 || row >= seqlen_q) return;
+    o.store(map_o, row, 0, at.head, at.batch);
     bulk_commit();
     bulk_wait_read<0>();  // shared memory outlives the store
   }
@@ -167,7 +169,7 @@ attention_kernel(WF_PARAM TensorMap map_q, WF_PARAM TensorMap map_k, WF_PARAM Te
     typename C::Sums sums = {};
     Softmax softmax;
     consumer.run(sums, softmax, shape.key_tiles);
-    consumer.store(map_o, at, sums, softmax);
+    consumer.store(map_o, at, shape.seqlen_q, sums, softmax);
   }
 }
 

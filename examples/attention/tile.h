@@ -22,15 +22,15 @@ struct TileTypes {
 };
 
 struct Shape {
-  int row_tiles, key_tiles, heads;
+  int row_tiles, key_tiles, heads, seqlen_q;
 };
 struct Place {
   int row, head, batch;
 };
-// Rows past the end are filled with zeros as they come and cut off as they go, by TMA.
+// Rows past the end come as zeros, and go nowhere.
 template <class C>
 Shape shape_of(const Problem& p) {
-  return {(p.seqlen_q + C::rows - 1) / C::rows, p.seqlen_k / C::keys, p.heads};
+  return {(p.seqlen_q + C::rows - 1) / C::rows, p.seqlen_k / C::keys, p.heads, p.seqlen_q};
 }
 // Blocks that follow one another work on one head, whose K and V then stay in L2.
 template <class C>
