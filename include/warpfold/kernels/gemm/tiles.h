@@ -241,7 +241,7 @@ constexpr uint32_t tiles_of(const Kind& k) {
     if (k.fusion == Fusion::quantised)
       return is_16_bit(k.output) || k.output == DType::kI8 || k.output == DType::kI32 || k.output == DType::kF32 ? few : 0;
     if (k.output == DType::kI32) return k.fusion == Fusion::none ? all : 0;
-    if (is_16_bit(k.output))  // with scales, conversion and addresses of partial tiles, registers do not suffice
+    if (is_16_bit(k.output))  // with scales and the addresses of partial tiles registers do not suffice
       return k.fusion == Fusion::linear ? all & ~bit(TileId::m128_n128_split) : k.fusion == Fusion::full ? basic : 0;
     return 0;
   }
@@ -251,7 +251,7 @@ constexpr uint32_t tiles_of(const Kind& k) {
       return bit(TileId::m128_n128) | bit(TileId::promoted_m128_n128) | bit(TileId::copied_promoted_m128_n128);
     if (k.fusion != Fusion::linear) return 0;
     const uint32_t promoted = bit(TileId::copied_promoted_m128_n128) | bit(TileId::promoted_m128_n128) | bit(TileId::promoted_m128_n192);
-    return (k.a == DType::kF8E4M3 && k.b == k.a ? all : bit(TileId::m128_n128)) | promoted;
+    return (k.a == DType::kF8E4M3 && k.b == k.a ? all & ~bit(TileId::m128_n128_split) : bit(TileId::m128_n128)) | promoted;
   }
   return 0;
 }
