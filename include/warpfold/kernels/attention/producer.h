@@ -58,6 +58,7 @@ WF_ATOM void clear_columns(Tile tile, int columns) {
 }
 template <class Config>
 WF_ATOM void clear_columns(const Shared<Config>& shared, const Shape& shape) {
+  if (Config::QTile::columns == 1 && Config::Landing::columns == 1) return;
   if (shape.columns >= Config::QTile::columns && shape.v_columns >= Config::Landing::columns) return;
   for (int i = 0; i < Config::math_warpgroups; ++i) clear_columns<Config>(shared.q(i), shape.columns);
   for (int i = 0; i < Config::stages; ++i) {
@@ -72,6 +73,7 @@ template <class Tile>
 WF_ATOM void load_rows(Tile tile, const hopper::TensorMap& map, hopper::Barrier full, int columns, int row,
                        int head, int end, int batch) {
   using Shape = typename Tile::Shape;
+  if (Shape::columns == 1) columns = 1;  // known to the compiler
   hopper::mbarrier_arrive_expect_tx(full, columns * Shape::column_bytes);
   WF_UNROLL
   for (int c = 0; c < Shape::columns; ++c)
