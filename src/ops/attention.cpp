@@ -201,7 +201,7 @@ void attention_weights(const AttentionProblem& p, const KvLayer& cache, std::vec
       for (std::int64_t j = begin; j < end; ++j) {
         double product = 0;
         for (std::int64_t i = 0; i < d; ++i) product += static_cast<double>(q[i]) * key(h / group, first + j, i);
-        row[j] = static_cast<float>(rule.score(product, position - j, p.bias ? p.bias->at(h)[j - position] : 0.0f));
+        row[j] = static_cast<float>(rule.score(product, (causal ? position : keys - p.tokens + t) - j, p.bias ? p.bias->at(h)[j - position] : 0.0f));
       }
       float largest = *std::max_element(row + begin, row + end), total = 0;
       if (p.sink) {

@@ -234,6 +234,8 @@ TEST(Attention, ScoresFollowTheRule) {
                   << " softcap=" << s.softcap;
           }
       }
+}
+
 // The weights that are shown are those that are computed with: they give the same outputs.
 TEST(Attention, ShownWeightsAreTheOnesUsed) {
   std::mt19937 rng(12);
@@ -244,12 +246,13 @@ TEST(Attention, ShownWeightsAreTheOnesUsed) {
   KvLayer cache(2, kDim, kStart + kTokens, KvType::kF16);
   fill(cache, kStart + kTokens, rng);
   const auto q = normals(static_cast<std::size_t>(kTokens * kHeads * kDim), rng);
+  const auto sink = normals(kHeads, rng), slopes = normals(kHeads, rng, 0.05f);
   std::vector<float> o(q.size()), weights;
   AttentionWorkspace workspace;
   ThreadPool pool(2);
   for (const bool given : {false, true}) {
     const AttentionProblem problem{q.data(), o.data(), kTokens, kHeads, given ? 0 : kStart, given ? 0 : 20, 0.2f,
-                                   given ? 16 : 0, given ? 33 : 0, &bias};
+                                   given ? 16 : 0, given ? 33 : 0, &bias, 3, sink.data(), slopes.data()};
     attention(problem, cache, workspace, pool);
     attention_weights(problem, cache, weights);
     const std::int64_t keys = given ? 17 : kStart + kTokens, first = given ? 16 : 0;
