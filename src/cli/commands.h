@@ -9,6 +9,7 @@ int chat_main(int argc, char** argv);
 int embed_main(int argc, char** argv);
 int translate_main(int argc, char** argv);
 int transcribe_main(int argc, char** argv);
+int explain_main(int argc, char** argv);
 int tokenize_main(int argc, char** argv);
 int perplexity_main(int argc, char** argv);
 int bench_main(int argc, char** argv);

@@ -24,6 +24,7 @@ constexpr std::array kCommands{
     Command{"embed", "turn texts into vectors and compare them", embed_main},
     Command{"translate", "turn texts into texts with an encoder-decoder", translate_main},
     Command{"transcribe", "turn speech into text", transcribe_main},
+    Command{"explain", "show a text's way through a model as a page", explain_main},
     Command{"inspect", "show what is in a model file", inspect_main},
     Command{"tokenize", "show the token ids of a text", tokenize_main},
     Command{"perplexity", "measure how well a model predicts a text", perplexity_main},

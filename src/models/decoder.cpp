@@ -58,8 +58,9 @@ std::vector<double> rope_frequencies(const Rope& rope) {
   return f;
 }
 
-void rope_table(const std::vector<double>& frequencies, double magnitude, const std::vector<std::int64_t>& positions,
-                std::vector<float>& cosine, std::vector<float>& sine) {
+void rope_table(const std::vector<double>& frequencies, double magnitude,
+                const std::vector<std::int64_t>& positions, std::vector<float>& cosine,
+                std::vector<float>& sine) {
   const std::size_t half = frequencies.size();
   cosine.resize(positions.size() * half);
   sine.resize(cosine.size());
@@ -71,8 +72,8 @@ void rope_table(const std::vector<double>& frequencies, double magnitude, const 
     }
 }
 
-// The pass of the next n tokens of each sequence through the layers: a chunk of one, or a token of several. Row t belongs
-// to sequence t / n.
+// The pass of the next n tokens of each sequence through the layers: a chunk of one, or a token of several.
+// Row t belongs to sequence t / n.
 class Pass {
  public:
   Pass(const Decoder::Impl& model, std::span<KvCache* const> sequences, std::int64_t n, ThreadPool& pool)
@@ -113,6 +114,13 @@ class Pass {
     feed_forward_block(w);
   }
 
+  void observe_attention(const ObserveAttention& observe) {
+    observe_ = &observe;
+  }  // of each layer from here on
+  std::span<const float> states() const {
+    return std::span(s_.x).first(static_cast<std::size_t>(tokens_ * c_.d_model));
+  }
+
   // logits (rows, vocab) of the chunk's last rows.
   void head(std::int64_t rows, float* logits) {
     const ops::PackedMatrix& w = m_.weights.head.rows() > 0 ? m_.weights.head : m_.weights.embedding;
@@ -127,7 +135,9 @@ class Pass {
   }
 
  private:
-  std::int64_t position(std::int64_t t) const { return sequences_[static_cast<std::size_t>(t / n_)]->length + t % n_; }
+  std::int64_t position(std::int64_t t) const {
+    return sequences_[static_cast<std::size_t>(t / n_)]->length + t % n_;
+  }
 
   static void grow(std::vector<float>& v, std::size_t n) {
     if (v.size() < n) v.resize(n);
@@ -189,10 +199,18 @@ class Pass {
       sequences_[static_cast<std::size_t>(t / n_)]->layers[layer].append(k, v, position(t));
     });
     s_.input.reshape(tokens_, q_size);
-    for (std::int64_t t = 0; t < tokens_; t += n_)
-      ops::attention({s_.q.data() + t * q_size, s_.input.row(t), n_, c_.heads, position(t), local ? c_.window : 0,
-                      c_.attention_scale},
-                     sequences_[static_cast<std::size_t>(t / n_)]->layers[layer], s_.attention, pool_);
+    for (std::int64_t t = 0; t < tokens_; t += n_) {
+      const ops::KvLayer& cache = sequences_[static_cast<std::size_t>(t / n_)]->layers[layer];
+      const ops::AttentionProblem problem{
+          s_.q.data() + t * q_size, s_.input.row(t),   n_, c_.heads, position(t),
+          local ? c_.window : 0,    c_.attention_scale};
+      ops::attention(problem, cache, s_.attention, pool_);
+      if (observe_ && *observe_) {
+        std::vector<float> weights;
+        ops::attention_weights(problem, cache, weights);
+        (*observe_)({static_cast<std::int64_t>(layer), false, n_, c_.heads, position(t) + n_, weights});
+      }
+    }
     if (w.o.quantised()) for_tokens(tokens_, pool_, [&](std::int64_t t) { s_.input.quantise(t); });
     add_projection(w.o, w.post_attention_norm);
   }
@@ -217,6 +235,7 @@ class Pass {
   KvCache& s_;  // the first sequence: its scratch memory serves all
   std::int64_t n_, tokens_;
   ThreadPool& pool_;
+  const ObserveAttention* observe_ = nullptr;
 };
 
 // Tokens a chunk: enough that weights are read rarely, few enough that scratch memory stays near 24 MiB.
@@ -234,6 +253,23 @@ std::int64_t weight_bytes(const DecoderWeights& w) {
     n += l.q.bytes() + l.k.bytes() + l.v.bytes() + l.o.bytes() + l.gate.bytes() + l.up.bytes() +
          l.down.bytes();
   return n;
+}
+
+Status check_input(const Decoder::Impl& m, std::span<const std::int32_t> tokens, const KvCache& cache,
+                   std::span<float> logits, std::int64_t logit_rows) {
+  const auto count = static_cast<std::int64_t>(tokens.size());
+  const std::int64_t vocab = m.info.vocab;
+  if (count == 0) return fail(ErrorCode::kInvalidArgument, "no tokens to process");
+  if (count > cache.capacity - cache.length)
+    return fail(ErrorCode::kInvalidArgument,
+                fmt::format("{} tokens do not fit: the context holds {} and {} are used", count,
+                            cache.capacity, cache.length));
+  WF_CHECK(check_ids(tokens, vocab));
+  if (logit_rows < 0 || logit_rows > count || static_cast<std::int64_t>(logits.size()) < logit_rows * vocab)
+    return fail(ErrorCode::kInvalidArgument,
+                fmt::format("{} rows of logits for {} tokens do not fit {} values", logit_rows, count,
+                            logits.size()));
+  return {};
 }
 
 Result<std::unique_ptr<Decoder::Impl>> build(
@@ -321,19 +357,9 @@ void Decoder::truncate(KvCache& cache, std::int64_t length) {
 Status Decoder::forward(std::span<const std::int32_t> tokens, KvCache& cache, std::span<float> logits,
                         std::int64_t logit_rows, ThreadPool& pool,
                         const std::function<bool(std::int64_t)>& progress) const {
+  WF_CHECK(check_input(*impl_, tokens, cache, logits, logit_rows));
   const auto count = static_cast<std::int64_t>(tokens.size());
   const std::int64_t vocab = impl_->info.vocab;
-  if (count == 0) return fail(ErrorCode::kInvalidArgument, "no tokens to process");
-  if (count > cache.capacity - cache.length)
-    return fail(ErrorCode::kInvalidArgument,
-                fmt::format("{} tokens do not fit: the context holds {} and {} are used", count,
-                            cache.capacity, cache.length));
-  WF_CHECK(check_ids(tokens, vocab));
-  if (logit_rows < 0 || logit_rows > count || static_cast<std::int64_t>(logits.size()) < logit_rows * vocab)
-    return fail(ErrorCode::kInvalidArgument,
-                fmt::format("{} rows of logits for {} tokens do not fit {} values", logit_rows, count,
-                            logits.size()));
-
   const std::int64_t chunk = chunk_tokens(impl_->config);
   try {
     for (std::int64_t done = 0; done < count;) {
@@ -358,13 +384,39 @@ Status Decoder::forward(std::span<const std::int32_t> tokens, KvCache& cache, st
   return {};
 }
 
-Status Decoder::step(std::span<const std::int32_t> tokens, std::span<KvCache* const> caches, std::span<float> logits,
-                     ThreadPool& pool) const {
+Status Decoder::observe(std::span<const std::int32_t> tokens, KvCache& cache, std::span<float> logits,
+                        std::int64_t logit_rows, ThreadPool& pool, const ObserveStates& states,
+                        const ObserveAttention& attention) const {
+  constexpr std::int64_t kMost = 32;  // one chunk in every model
+  WF_CHECK(check_input(*impl_, tokens, cache, logits, logit_rows));
+  const auto count = static_cast<std::int64_t>(tokens.size());
+  if (count > kMost)
+    return fail(ErrorCode::kInvalidArgument,
+                fmt::format("{} tokens are too many to be shown; at most {} are", count, kMost));
+  if (cache.layers[0].type() == KvType::kInt8)
+    return fail(ErrorCode::kInvalidArgument, "the weights of attention over an int8 cache cannot be shown");
+  KvCache* const sequence = &cache;
+  Pass pass(*impl_, {&sequence, 1}, count, pool);
+  pass.observe_attention(attention);
+  pass.embed(tokens);
+  if (states) states(0, pass.states());
+  for (std::int64_t i = 0; i < impl_->config.layers; ++i) {
+    pass.layer(i);
+    if (states) states(i + 1, pass.states());
+  }
+  if (logit_rows > 0) pass.head(logit_rows, logits.data());
+  cache.length += count;
+  return {};
+}
+
+Status Decoder::step(std::span<const std::int32_t> tokens, std::span<KvCache* const> caches,
+                     std::span<float> logits, ThreadPool& pool) const {
   const std::int64_t vocab = impl_->info.vocab, count = static_cast<std::int64_t>(caches.size());
   if (caches.empty()) return fail(ErrorCode::kInvalidArgument, "there are no sequences to extend");
   if (tokens.size() != caches.size() || static_cast<std::int64_t>(logits.size()) != count * vocab)
-    return fail(ErrorCode::kInvalidArgument, fmt::format("{} tokens and {} logits for {} sequences and a vocabulary of {}",
-                                                         tokens.size(), logits.size(), count, vocab));
+    return fail(ErrorCode::kInvalidArgument,
+                fmt::format("{} tokens and {} logits for {} sequences and a vocabulary of {}", tokens.size(),
+                            logits.size(), count, vocab));
   WF_CHECK(check_ids(tokens, vocab));
   for (std::size_t i = 0; i < caches.size(); ++i) {
     if (caches[i]->length >= caches[i]->capacity)

@@ -49,7 +49,7 @@ Result<Encoder> Encoder::load(const std::string& path, ThreadPool& pool, const L
 
 Status Encoder::forward(std::span<const std::int32_t> tokens, std::span<const std::int64_t> lengths,
                         std::span<float> hidden, EncoderWorkspace& workspace, ThreadPool& pool,
-                        const std::function<void(std::int64_t, std::span<const float>)>& observe) const {
+                        const ObserveStates& observe, const ObserveAttention& attention) const {
   const EncoderInfo& info = model_->info;
   const auto count = static_cast<std::int64_t>(tokens.size());
   WF_CHECK(check_lengths(lengths, count, info.context));
@@ -65,6 +65,7 @@ Status Encoder::forward(std::span<const std::int32_t> tokens, std::span<const st
     workspace.capacity = spans.back().end;
   }
   StackPass pass(model_->stack, lengths, 0, workspace.pass, pool);
+  pass.observe_attention(attention);
   pass.embed(tokens);
   const std::span<const float> states(pass.states(), hidden.size());
   if (observe) observe(0, states);

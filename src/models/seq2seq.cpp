@@ -106,8 +106,7 @@ void make_room(const Seq2SeqModel& m, std::span<const std::int64_t> lengths, Seq
   batch.capacity = keys;
 }
 
-void run_encoder(const Seq2SeqModel& m, StackPass& pass, Seq2SeqBatch& batch,
-                 const Seq2Seq::Observe& observe) {
+void run_encoder(const Seq2SeqModel& m, StackPass& pass, Seq2SeqBatch& batch, const ObserveStates& observe) {
   const std::int64_t layers = m.encoder.config.layers;
   const std::span<const float> states(pass.states(),
                                       static_cast<std::size_t>(pass.tokens() * m.encoder.config.d_model));
@@ -221,7 +220,8 @@ Result<Seq2Seq> Seq2Seq::load(const std::string& path, ThreadPool& pool, const L
 }
 
 Status Seq2Seq::encode(std::span<const std::int32_t> tokens, std::span<const std::int64_t> lengths,
-                       Seq2SeqBatch& batch, ThreadPool& pool, const Observe& observe) const {
+                       Seq2SeqBatch& batch, ThreadPool& pool, const ObserveStates& observe,
+                       const ObserveAttention& attention) const {
   const Seq2SeqModel& m = *model_;
   if (m.info.mels > 0)
     return fail(ErrorCode::kInvalidArgument,
@@ -231,6 +231,7 @@ Status Seq2Seq::encode(std::span<const std::int32_t> tokens, std::span<const std
   try {
     make_room(m, lengths, batch);
     StackPass pass(m.encoder, lengths, 0, batch.pass, pool);
+    pass.observe_attention(attention);
     pass.embed(tokens);
     run_encoder(m, pass, batch, observe);
     start_decoding(m, pass, batch, pool);
@@ -242,7 +243,7 @@ Status Seq2Seq::encode(std::span<const std::int32_t> tokens, std::span<const std
 }
 
 Status Seq2Seq::encode_features(std::span<const float> features, Seq2SeqBatch& batch, ThreadPool& pool,
-                                const Observe& observe) const {
+                                const ObserveStates& observe, const ObserveAttention& attention) const {
   const Seq2SeqModel& m = *model_;
   const std::int64_t context = m.info.source_context, frames = 2 * context, size = frames * m.info.mels,
                      d = m.info.d_model;
@@ -264,6 +265,7 @@ Status Seq2Seq::encode_features(std::span<const float> features, Seq2SeqBatch& b
              pool);
     convolve(m.audio.conv2, heard.data(), sources, frames, d, 2, batch.states, states.data(), pool);
     StackPass pass(m.encoder, lengths, 0, batch.pass, pool);
+    pass.observe_attention(attention);
     pass.start(states.data());
     run_encoder(m, pass, batch, observe);
     start_decoding(m, pass, batch, pool);
@@ -274,7 +276,8 @@ Status Seq2Seq::encode_features(std::span<const float> features, Seq2SeqBatch& b
 }
 
 Status Seq2Seq::decode(std::span<const std::int32_t> tokens, Seq2SeqBatch& batch, std::span<float> logits,
-                       std::int64_t logit_rows, ThreadPool& pool, const Observe& observe) const {
+                       std::int64_t logit_rows, ThreadPool& pool, const ObserveStates& observe,
+                       const ObserveAttention& attention) const {
   const Seq2SeqModel& m = *model_;
   const std::int64_t s = hypotheses(batch), count = static_cast<std::int64_t>(tokens.size());
   if (s == 0) return fail(ErrorCode::kInvalidArgument, "there are no hypotheses; encode sources first");
@@ -297,6 +300,7 @@ Status Seq2Seq::decode(std::span<const std::int32_t> tokens, Seq2SeqBatch& batch
   for (const std::size_t source : batch.source_of) memory_spans.push_back(batch.sources[source]);
   std::vector<ops::KvLayer*> own(static_cast<std::size_t>(s));
   StackPass pass(m.decoder, lengths, batch.length, batch.pass, pool);
+  pass.observe_attention(attention);
   pass.embed(tokens);
   const std::span<const float> states(pass.states(), static_cast<std::size_t>(count * m.info.d_model));
   if (observe) observe(0, states);

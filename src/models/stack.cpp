@@ -111,6 +111,16 @@ void StackPass::queries_keys_values(const AttentionWeights& w, Append append) {
   s_.inner.reshape(tokens_, width);
 }
 
+void StackPass::attend(const ops::AttentionProblem& problem, const ops::KvLayer& keys, std::int64_t layer,
+                       bool cross) {
+  ops::attention(problem, keys, s_.attention, pool_);
+  if (!observe_ || !*observe_) return;
+  std::vector<float> weights;
+  ops::attention_weights(problem, keys, weights);
+  (*observe_)({layer, cross, problem.tokens, problem.heads,
+               static_cast<std::int64_t>(weights.size()) / (problem.tokens * problem.heads), weights});
+}
+
 void StackPass::encode_layer(std::int64_t layer, ops::KvLayer& keys, std::span<const KeySpan> spans) {
   const Layer& w = m_.layers[static_cast<std::size_t>(layer)];
   const std::int64_t width = c_.heads * c_.head_dim;
@@ -123,17 +133,17 @@ void StackPass::encode_layer(std::int64_t layer, ops::KvLayer& keys, std::span<c
   });
   std::int64_t first = 0;
   for (const KeySpan& span : spans) {
-    ops::attention({.q = s_.q.data() + first * width,
-                    .o = s_.inner.row(first),
-                    .tokens = span.end - span.begin,
-                    .heads = c_.heads,
-                    .start = 0,
-                    .window = 0,
-                    .scale = c_.attention_scale,
-                    .keys_begin = span.begin,
-                    .keys_end = span.end,
-                    .bias = m_.relative ? &*m_.relative : nullptr},
-                   keys, s_.attention, pool_);
+    attend({.q = s_.q.data() + first * width,
+            .o = s_.inner.row(first),
+            .tokens = span.end - span.begin,
+            .heads = c_.heads,
+            .start = 0,
+            .window = 0,
+            .scale = c_.attention_scale,
+            .keys_begin = span.begin,
+            .keys_end = span.end,
+            .bias = m_.relative ? &*m_.relative : nullptr},
+           keys, layer, false);
     first += span.end - span.begin;
   }
   end_block(w.self.o, w.self.norm);
@@ -149,15 +159,15 @@ void StackPass::decode_layer(std::int64_t layer, std::span<ops::KvLayer* const> 
   });
   for (std::size_t i = 0; i < own.size(); ++i) {
     const std::int64_t first = static_cast<std::int64_t>(i) * each;
-    ops::attention({.q = s_.q.data() + first * width,
-                    .o = s_.inner.row(first),
-                    .tokens = each,
-                    .heads = c_.heads,
-                    .start = first_position_,
-                    .window = 0,
-                    .scale = c_.attention_scale,
-                    .bias = m_.relative ? &*m_.relative : nullptr},
-                   *own[i], s_.attention, pool_);
+    attend({.q = s_.q.data() + first * width,
+            .o = s_.inner.row(first),
+            .tokens = each,
+            .heads = c_.heads,
+            .start = first_position_,
+            .window = 0,
+            .scale = c_.attention_scale,
+            .bias = m_.relative ? &*m_.relative : nullptr},
+           *own[i], layer, false);
   }
   end_block(w.self.o, w.self.norm);
 
@@ -171,16 +181,16 @@ void StackPass::decode_layer(std::int64_t layer, std::span<ops::KvLayer* const> 
     std::size_t end = i + 1;
     while (end < memory_spans.size() && memory_spans[end].begin == memory_spans[i].begin) ++end;
     const std::int64_t first = static_cast<std::int64_t>(i) * each;
-    ops::attention({.q = s_.q.data() + first * width,
-                    .o = s_.inner.row(first),
-                    .tokens = static_cast<std::int64_t>(end - i) * each,
-                    .heads = c_.heads,
-                    .start = 0,
-                    .window = 0,
-                    .scale = c_.attention_scale,
-                    .keys_begin = memory_spans[i].begin,
-                    .keys_end = memory_spans[i].end},
-                   memory, s_.attention, pool_);
+    attend({.q = s_.q.data() + first * width,
+            .o = s_.inner.row(first),
+            .tokens = static_cast<std::int64_t>(end - i) * each,
+            .heads = c_.heads,
+            .start = 0,
+            .window = 0,
+            .scale = c_.attention_scale,
+            .keys_begin = memory_spans[i].begin,
+            .keys_end = memory_spans[i].end},
+           memory, layer, true);
     i = end;
   }
   end_block(w.cross.o, w.cross.norm);

@@ -22,6 +22,7 @@
 #include "models/blocks.h"
 #include "models/config_source.h"
 #include "warpfold/core/thread_pool.h"
+#include "warpfold/models/observe.h"
 #include "warpfold/ops/attention.h"
 #include "warpfold/ops/kv_cache.h"
 #include "warpfold/ops/matmul.h"
@@ -47,10 +48,6 @@ struct Stack {
   Norm final_norm;
   std::optional<ops::RelativeBias> relative;  // of self-attention
 };
-
-// What a caller may see of a pass: the states (T, d) after the embedding (layer 0) and after each layer, the
-// last one with the final norm applied.
-using ObserveStates = std::function<void(std::int64_t layer, std::span<const float> states)>;
 
 // Keys and values of sequences that lie in one cache, each beginning at a whole panel of keys.
 struct KeySpan {
@@ -84,6 +81,9 @@ class StackPass {
   void decode_layer(std::int64_t layer, std::span<ops::KvLayer* const> own, const ops::KvLayer& memory,
                     std::span<const KeySpan> memory_spans);
   void finish();  // the final norm
+  void observe_attention(const ObserveAttention& observe) {
+    observe_ = &observe;
+  }  // of each call from here on
 
   const float* states() const { return state(0); }  // (T, d)
   std::int64_t tokens() const { return tokens_; }
@@ -93,6 +93,7 @@ class StackPass {
   void begin_block(const Norm& norm, bool quantised);
   void end_block(const Linear& w, const Norm& norm);
   void feed_forward(const FeedForwardWeights& w);
+  void attend(const ops::AttentionProblem& problem, const ops::KvLayer& keys, std::int64_t layer, bool cross);
   template <class Append>
   void queries_keys_values(const AttentionWeights& w, Append append);
 
@@ -102,6 +103,7 @@ class StackPass {
   std::int64_t first_position_, tokens_ = 0;
   StackWorkspace& s_;
   ThreadPool& pool_;
+  const ObserveAttention* observe_ = nullptr;
 };
 
 // Writes the keys and values of one layer's cross-attention: Wk y + b and Wv y + b of states y (T, d).

@@ -13,6 +13,7 @@
 #include "ops/attention_kernels.h"
 #include "ops/hadamard.h"
 #include "warpfold/core/attention_rule.h"
+#include "warpfold/core/half.h"
 
 namespace warpfold::ops {
 
@@ -178,6 +179,38 @@ void attention(const AttentionProblem& p, const KvLayer& cache, AttentionWorkspa
     }
     write_rows(t, o, m, l);
   }
+}
+
+void attention_weights(const AttentionProblem& p, const KvLayer& cache, std::vector<float>& weights) {
+  const bool causal = p.keys_end == 0;
+  const std::int64_t d = cache.head_dim(), group = p.heads / cache.kv_heads();
+  const std::int64_t keys = causal ? p.start + p.tokens : p.keys_end - p.keys_begin, first = causal ? 0 : p.keys_begin;
+  const auto key = [&](std::int64_t head, std::int64_t j, std::int64_t i) {
+    const std::int64_t at = j / kKeyPanel * kKeyPanel * d + i * kKeyPanel + j % kKeyPanel;
+    if (cache.type() == KvType::kF32) return reinterpret_cast<const float*>(cache.k(head))[at];
+    return f16_to_f32(reinterpret_cast<const std::uint16_t*>(cache.k(head))[at]);
+  };
+  weights.assign(static_cast<std::size_t>(p.tokens * p.heads * keys), 0.0f);
+  for (std::int64_t t = 0; t < p.tokens; ++t)
+    for (std::int64_t h = 0; h < p.heads; ++h) {
+      const std::int64_t position = p.start + t, end = causal ? position + 1 : keys;
+      const std::int64_t begin = causal && p.window > 0 ? std::max<std::int64_t>(0, position - p.window + 1) : 0;
+      const float* q = p.q + (t * p.heads + h) * d;
+      float* row = weights.data() + (t * p.heads + h) * keys;
+      const AttentionRule rule{p.scale, -1, -1, p.softcap, p.alibi ? p.alibi[h] : 0.0f};
+      for (std::int64_t j = begin; j < end; ++j) {
+        double product = 0;
+        for (std::int64_t i = 0; i < d; ++i) product += static_cast<double>(q[i]) * key(h / group, first + j, i);
+        row[j] = static_cast<float>(rule.score(product, (causal ? position : keys - p.tokens + t) - j, p.bias ? p.bias->at(h)[j - position] : 0.0f));
+      }
+      float largest = *std::max_element(row + begin, row + end), total = 0;
+      if (p.sink) {
+        largest = std::max(largest, p.sink[h]);
+        total = std::exp(p.sink[h] - largest);
+      }
+      for (std::int64_t j = begin; j < end; ++j) total += row[j] = std::exp(row[j] - largest);
+      for (std::int64_t j = begin; j < end; ++j) row[j] /= total;
+    }
 }
 
 }  // namespace warpfold::ops

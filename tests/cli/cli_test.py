@@ -3,6 +3,7 @@
     cli_test.py usage BINARY          needs no model
     cli_test.py embed BINARY          these run the tiny models of tests/models
     cli_test.py translate BINARY
+    cli_test.py explain BINARY
     cli_test.py whisper BINARY MODEL  these exit with 77, which ctest shows as skipped, when MODEL is absent
     cli_test.py model BINARY MODEL
 """
@@ -53,13 +54,13 @@ class Usage(Case):
     def test_without_a_command(self):
         out, err = self.expect(2)
         self.assertEqual(out, "")
-        for command in ("run", "chat", "embed", "translate", "transcribe", "inspect", "tokenize", "perplexity", "bench", "doctor"):
+        for command in ("run", "chat", "embed", "translate", "transcribe", "explain", "inspect", "tokenize", "perplexity", "bench", "doctor"):
             self.assertIn(f"\n  {command}", err)
 
     def test_help(self):
         self.assertIn("usage:", self.expect(0, "--help")[0])
         self.assertIn("without a chat template, unless --chat", " ".join(self.expect(0, "run", "--help")[0].split()))
-        for command in ("chat", "embed", "translate", "transcribe", "inspect", "tokenize", "perplexity", "bench", "doctor"):
+        for command in ("chat", "embed", "translate", "transcribe", "explain", "inspect", "tokenize", "perplexity", "bench", "doctor"):
             out, err = self.expect(0, command, "--help")
             self.assertIn("--help", out)
             self.assertEqual(err, "")
@@ -186,6 +187,56 @@ class Translate(Case):
         self.assertEqual(lines, [" ".join(map(str, result[0]["tokens"]))])
         self.expect_error(2, "run", llama, "--tokens", "3", "--beams", 3, "--temperature", 1, message="--beams cannot")
         self.expect_error(2, "run", llama, "--tokens", "3", "--n-best", 3, message="--n-best needs --beams")
+
+
+class Explain(Case):
+    def page(self, model, text):
+        """The data in the page that explains a text."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "page.html")
+            self.assertEqual(self.expect(0, "explain", model, "-p", text, "--html", path), ("", ""))
+            page = pathlib.Path(path).read_text()
+        self.assertNotIn("http", page, "the page needs nothing from elsewhere")
+        self.assertEqual(page.count("</script>"), 1)
+        return json.loads(re.search(r"const data = (.*);", page).group(1))
+
+    def check_maps(self, layers, heads, queries, keys, maps):
+        self.assertEqual([len(m) for m in maps], [heads] * layers)
+        for rows in (rows for layer in maps for rows in layer):
+            self.assertEqual([len(row) for row in rows], [keys] * queries)
+            for row in rows:
+                self.assertAlmostEqual(sum(row) / 1000, 1, delta=0.0005 * keys + 1e-9)
+
+    def test_encoder_decoder(self):
+        data = self.page(MODELS / "reverse", "ab </script>")
+        self.assertEqual(data["text"].split(" → ")[0], "ab </script>")
+        data = self.page(MODELS / "reverse", "deep")
+        encoder, decoder = data["parts"]
+        self.assertEqual([t["text"] for t in encoder["tokens"]], ["d", "e", "e", "p", "</s>"])
+        self.assertEqual([t["text"] for t in decoder["tokens"]], ["<pad>", "p", "e", "e", "d"])
+        self.check_maps(2, 4, 5, 5, encoder["maps"][0]["layers"])
+        own, cross = decoder["maps"]
+        self.check_maps(2, 4, 5, 5, own["layers"])
+        self.assertTrue(all(w == 0 for layer in own["layers"] for rows in layer for i, row in enumerate(rows) for w in row[i + 1:]))
+        self.check_maps(2, 4, 5, 5, cross["layers"])
+        self.assertEqual([len(part["norms"]) for part in data["parts"]], [3, 3])
+        self.assertEqual(data["next"][0]["text"], "</s>")
+        self.assertGreater(data["next"][0]["probability"], 0.9)
+        # The model reads backwards: some head of the last layer looks at the letter that comes next.
+        best = max(sum(rows[i][3 - i] for i in range(4)) / 4000 for rows in cross["layers"][-1])
+        self.assertGreater(best, 0.5)
+
+    def test_encoder(self):
+        data = self.page(MODELS / "fixtures" / "bert", "The cat sat.")
+        (encoder,) = data["parts"]
+        self.assertEqual(len(encoder["tokens"]), 6)
+        self.check_maps(2, 4, 6, 6, encoder["maps"][0]["layers"])
+        self.assertNotIn("next", data)
+
+    def test_wrong_usage(self):
+        self.expect_error(2, "explain", MODELS / "reverse", message="required")
+        self.expect_error(1, "explain", MODELS / "reverse", "-p", "a", "--html", "/nonexistent/page", message="/nonexistent/page")
+        self.expect_error(1, "explain", MODELS / "fixtures" / "bart", "-p", "a", "--html", "/tmp/x", message="tokenizer.json")
 
 
 class Whisper(Case):
@@ -375,6 +426,15 @@ class Model(Case):
         self.assertIn("the context holds 64", err)
         self.assertGreater(len(out.strip()), 0)
 
+    def test_explain(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "page.html")
+            self.expect(0, "explain", MODEL, "-p", self.PROMPT, "--html", path)
+            data = json.loads(re.search(r"const data = (.*);", pathlib.Path(path).read_text()).group(1))
+        self.assertEqual(data["next"][0]["text"], " Paris")
+        self.assertEqual(len(data["parts"][0]["maps"][0]["layers"]), 30)
+        self.expect_error(1, "explain", MODEL, "-p", "word " * 50, "--html", "/tmp/x", message="32")
+
     def test_perplexity(self):
         text = "The quick brown fox jumps over the lazy dog. " * 20
         result = self.expect_json("perplexity", MODEL, "-", "--context", 64, "--chunks", 2, stdin=text)
@@ -399,6 +459,6 @@ if __name__ == "__main__":
         if not os.path.exists(MODEL):
             print(f"skipped: {MODEL} is absent; make demo or make models fetches it")
             sys.exit(SKIPPED)
-    case = {"usage": Usage, "embed": Embed, "translate": Translate, "whisper": Whisper, "model": Model}[suite]
+    case = {"usage": Usage, "embed": Embed, "translate": Translate, "explain": Explain, "whisper": Whisper, "model": Model}[suite]
     result = unittest.TextTestRunner(verbosity=2).run(unittest.defaultTestLoader.loadTestsFromTestCase(case))
     sys.exit(not result.wasSuccessful())

@@ -131,6 +131,47 @@ TEST_P(DecoderContract, ImpossibleSteps) {
   expect_error(Decoder::copy(*a, *int8), kInvalid, {"type"});
 }
 
+TEST_P(DecoderContract, ObservingChangesNothing) {
+  auto plain = test::make_cache(*decoder_, 40, KvType::kF16), shown = test::make_cache(*decoder_, 40, KvType::kF16);
+  const auto vocab = static_cast<std::size_t>(reference_.vocab);
+  std::vector<float> logits(20 * vocab);
+  std::int64_t layers = 0;
+  double least = 2, most = 0;
+  for (const std::size_t begin : {std::size_t{0}, std::size_t{20}}) {
+    layers = 0;
+    const std::vector<float> expected = test::run(*decoder_, tokens(begin, 20), *plain);
+    const Status status = decoder_->observe(
+        tokens(begin, 20), *shown, logits, 20, test::two_threads(),
+        [&](std::int64_t layer, auto states) {
+          EXPECT_EQ(layer, layers++);
+          EXPECT_EQ(static_cast<std::int64_t>(states.size()), 20 * decoder_->info().d_model);
+        },
+        [&](const models::AttentionMap& map) {
+          EXPECT_EQ(map.layer + 1, layers);
+          EXPECT_EQ(map.keys, static_cast<std::int64_t>(begin) + 20);
+          for (std::int64_t r = 0; r < map.queries * map.heads; ++r) {
+            double sum = 0;
+            for (std::int64_t j = 0; j < map.keys; ++j) sum += map.weights[static_cast<std::size_t>(r * map.keys + j)];
+            least = std::min(least, sum);
+            most = std::max(most, sum);
+          }
+        });
+    ASSERT_TRUE(status) << status.error().message;
+    EXPECT_EQ(logits, expected);
+    EXPECT_EQ(layers, decoder_->info().layers + 1);
+  }
+  EXPECT_NEAR(least, 1, 1e-5);
+  EXPECT_NEAR(most, 1, 1e-5);
+  auto int8 = test::make_cache(*decoder_, 40, KvType::kInt8);
+  const auto observe = [&](std::size_t count, models::KvCache& cache) {
+    return decoder_->observe(tokens(0, count), cache, {}, 0, test::two_threads(), {}, {});
+  };
+  expect_error(observe(5, *int8), ErrorCode::kInvalidArgument, {"int8"});
+  auto fresh = test::make_cache(*decoder_, 40, KvType::kF16);
+  expect_error(observe(33, *fresh), ErrorCode::kInvalidArgument, {"33 tokens", "32"});
+  expect_error(observe(0, *fresh), ErrorCode::kInvalidArgument, {"token"});
+}
+
 TEST_P(DecoderContract, CacheSizes) {
   const std::int64_t context = decoder_->info().context;
   expect_error(decoder_->make_cache(0, KvType::kF16), ErrorCode::kInvalidArgument, {"0"});

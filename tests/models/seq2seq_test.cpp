@@ -33,7 +33,7 @@ class Seq2SeqTest : public ::testing::TestWithParam<const char*> {
     target_length_ = static_cast<std::int64_t>(targets_.size()) / sources_;
   }
 
-  void encode(const Seq2Seq::Observe& observe = {}) {
+  void encode(const models::ObserveStates& observe = {}) {
     const Status status = model_->encode(fixture_.ints("source"), fixture_.lengths("source_lengths"), *batch_,
                                          test::two_threads(), observe);
     ASSERT_TRUE(status) << status.error().message;
@@ -41,7 +41,7 @@ class Seq2SeqTest : public ::testing::TestWithParam<const char*> {
   // Appends the tokens [begin, end) of the targets `which`, one for each hypothesis; logits of all, (S, end -
   // begin, vocab).
   std::vector<float> decode(const Lengths& which, std::int64_t begin, std::int64_t end,
-                            const Seq2Seq::Observe& observe = {}) {
+                            const models::ObserveStates& observe = {}) {
     Ids tokens;
     for (const std::int64_t i : which)
       for (std::int64_t t = begin; t < end; ++t)

@@ -236,6 +236,37 @@ TEST(Attention, ScoresFollowTheRule) {
       }
 }
 
+// The weights that are shown are those that are computed with: they give the same outputs.
+TEST(Attention, ShownWeightsAreTheOnesUsed) {
+  std::mt19937 rng(12);
+  constexpr std::int64_t kHeads = 4, kDim = 24, kTokens = 9, kStart = 30;
+  RelativeBias bias(kHeads, 64);
+  for (std::int64_t h = 0; h < kHeads; ++h)
+    for (std::int64_t i = -63; i < 64; ++i) bias.at(h)[i] = normals(1, rng)[0];
+  KvLayer cache(2, kDim, kStart + kTokens, KvType::kF16);
+  fill(cache, kStart + kTokens, rng);
+  const auto q = normals(static_cast<std::size_t>(kTokens * kHeads * kDim), rng);
+  const auto sink = normals(kHeads, rng), slopes = normals(kHeads, rng, 0.05f);
+  std::vector<float> o(q.size()), weights;
+  AttentionWorkspace workspace;
+  ThreadPool pool(2);
+  for (const bool given : {false, true}) {
+    const AttentionProblem problem{q.data(), o.data(), kTokens, kHeads, given ? 0 : kStart, given ? 0 : 20, 0.2f,
+                                   given ? 16 : 0, given ? 33 : 0, &bias, 3, sink.data(), slopes.data()};
+    attention(problem, cache, workspace, pool);
+    attention_weights(problem, cache, weights);
+    const std::int64_t keys = given ? 17 : kStart + kTokens, first = given ? 16 : 0;
+    ASSERT_EQ(static_cast<std::int64_t>(weights.size()), kTokens * kHeads * keys);
+    for (std::int64_t r = 0; r < kTokens * kHeads; ++r)
+      for (std::int64_t i = 0; i < kDim; ++i) {
+        double sum = 0;
+        for (std::int64_t j = 0; j < keys; ++j)
+          sum += static_cast<double>(weights[static_cast<std::size_t>(r * keys + j)]) * stored(cache, false, r % kHeads / 2, first + j, i);
+        ASSERT_NEAR(sum, o[static_cast<std::size_t>(r * kDim + i)], kBound * 5) << "row " << r << " given " << given;
+      }
+  }
+}
+
 TEST(Attention, SplitKeysGiveTheSameAnswer) {
   std::mt19937 rng(7);
   KvLayer cache(1, 64, 3000, KvType::kF16);

@@ -16,6 +16,7 @@
 
 #include "warpfold/core/error.h"
 #include "warpfold/core/thread_pool.h"
+#include "warpfold/models/observe.h"
 
 namespace warpfold::models {
 
@@ -48,12 +49,12 @@ class Encoder {
   EncoderWorkspacePtr make_workspace() const;
 
   // tokens (T): all sequences, of lengths (B) that add up to T. Writes the last layer's states to hidden (T,
-  // d_model). observe(layer, states) sees the states (T, d_model) after the embedding (layer 0) and after
-  // each layer. Errors: kInvalidArgument for no or an empty sequence, one longer than the context, lengths
-  // that do not add up, an id outside the vocabulary, a hidden of another size.
+  // d_model). observe and attention see what models/observe.h says. Errors: kInvalidArgument for no or an
+  // empty sequence, one longer than the context, lengths that do not add up, an id outside the vocabulary, a
+  // hidden of another size.
   Status forward(std::span<const std::int32_t> tokens, std::span<const std::int64_t> lengths,
                  std::span<float> hidden, EncoderWorkspace& workspace, ThreadPool& pool,
-                 const std::function<void(std::int64_t, std::span<const float>)>& observe = {}) const;
+                 const ObserveStates& observe = {}, const ObserveAttention& attention = {}) const;
 
   Encoder(Encoder&&) noexcept;
   Encoder& operator=(Encoder&&) noexcept;

@@ -16,6 +16,7 @@
 
 #include "warpfold/core/error.h"
 #include "warpfold/core/thread_pool.h"
+#include "warpfold/models/observe.h"
 
 namespace warpfold::models {
 
@@ -41,9 +42,6 @@ struct Seq2SeqModel;
 
 class Seq2Seq {
  public:
-  // See Encoder::forward.
-  using Observe = std::function<void(std::int64_t layer, std::span<const float> states)>;
-
   // path: a directory with config.json and safetensors. Errors: what is missing or contradictory, with the
   // tensor's or key's name; kUnsupported by architecture name.
   static Result<Seq2Seq> load(const std::string& path, ThreadPool& pool,
@@ -56,19 +54,21 @@ class Seq2Seq {
   // each. Errors: kInvalidArgument for no or an empty source, one longer than the source context, lengths
   // that do not add up, an id outside the vocabulary.
   Status encode(std::span<const std::int32_t> tokens, std::span<const std::int64_t> lengths,
-                Seq2SeqBatch& batch, ThreadPool& pool, const Observe& observe = {}) const;
+                Seq2SeqBatch& batch, ThreadPool& pool, const ObserveStates& observe = {},
+                const ObserveAttention& attention = {}) const;
 
   // The same for spectrograms, features (B, 2 source_context, mels), of a model that hears. Errors:
   // kInvalidArgument for another size, or a model that reads tokens.
   Status encode_features(std::span<const float> features, Seq2SeqBatch& batch, ThreadPool& pool,
-                         const Observe& observe = {}) const;
+                         const ObserveStates& observe = {}, const ObserveAttention& attention = {}) const;
 
   // Appends n tokens to each of the S hypotheses, tokens (S, n), and writes the logits of what follows the
   // last logit_rows of them: (S, logit_rows, vocab). observe sees the states (S * n, d_model). Errors:
   // kInvalidArgument for no hypotheses, tokens that are no multiple of them, more than the context has room
   // for, an id outside the vocabulary, logits of another size.
   Status decode(std::span<const std::int32_t> tokens, Seq2SeqBatch& batch, std::span<float> logits,
-                std::int64_t logit_rows, ThreadPool& pool, const Observe& observe = {}) const;
+                std::int64_t logit_rows, ThreadPool& pool, const ObserveStates& observe = {},
+                const ObserveAttention& attention = {}) const;
 
   // Hypothesis i becomes what parents[i] was; there may be more or fewer than before.
   // Errors: kInvalidArgument for a parent that does not exist.

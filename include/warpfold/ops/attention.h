@@ -57,4 +57,8 @@ struct AttentionWorkspace {
 
 void attention(const AttentionProblem& p, const KvLayer& cache, AttentionWorkspace& workspace, ThreadPool& pool);
 
+// The weights themselves, softmax of the scores, one by one: to look at, not to compute with. weights (T, H, keys), over the
+// keys [0, start + T) or the given ones; 0 where a query does not see a key. Not for int8 caches.
+void attention_weights(const AttentionProblem& p, const KvLayer& cache, std::vector<float>& weights);
+
 }  // namespace warpfold::ops
