@@ -21,11 +21,6 @@ TEST(GemmEmulated, Cooperative) {
   run<Of<f16, f16, Tile128x96>>("128x96", {{200, 200, 200, 2}, {130, 103, 72, 2, 2, -0.5}}, 20);
   run<Of<int8_t, int32_t, Tile128x96>>("int8 int32 128x96", {{100, 200, 300, 2}}, 20);
 }
-// Tiles in one, two and more pieces; a piece in the middle of a tile.
-TEST(GemmEmulated, LargeSplit) {
-  run<Of<bf16, bf16, Tile128x128Split>>("128x128 split", {{200, 264, 520, 5}, {130, 136, 700, 7, 2, -0.5}, {100, 100, 64, 1}}, 20);
-  run<Of<int8_t, int32_t, Tile128x128Split>>("int8 int32 128x128 split", {{100, 300, 900, 5}}, 20);
-}
 TEST(GemmEmulated, SmallPingPong) {
   run<Of<f16, f16, Tile64x64>>(
       "64x64",

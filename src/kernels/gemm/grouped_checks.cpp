@@ -42,7 +42,8 @@ bool is_fused(const GroupedProblem& p) {
 
 TileId grouped_tile(const GroupedProblem& p) {
   const int64_t bytes = p.b.batch_stride * info(p.type).block_bytes;
-  const bool copied = p.b_pointers != nullptr || takes_copies(plain(p)) || (p.groups > 1 && bytes % 16 != 0);
+  const bool reads_b = p.k > 0 && p.alpha != 0;
+  const bool copied = p.b_pointers != nullptr || takes_copies(plain(p)) || (reads_b && p.groups > 1 && bytes % 16 != 0);
   if (is_fp8(p.type)) return copied ? TileId::copied_promoted_m128_n128 : TileId::promoted_m128_n128;
   if (copied) return TileId::copied_m128_n128;
   const int64_t mean = p.rows / p.groups;

@@ -80,6 +80,13 @@ WF_ATOM void keep(Accumulators<Config>& accumulators) {
   for (int r = 0; r < Config::row_blocks; ++r) hopper::keep_in_registers(accumulators[r]);
 }
 
+template <class Config>
+WF_ATOM void clear(Accumulators<Config>& accumulators) {
+  WF_UNROLL
+  for (int r = 0; r < Config::row_blocks; ++r) WF_UNROLL
+  for (int i = 0; i < Config::Product::accumulators; ++i) accumulators[r][i] = 0;
+}
+
 // Multiplies one stage, from row `first_row` of A, and leaves the products in flight.
 template <class Config>
 WF_ATOM void multiply_stage(Accumulators<Config>& sums, const Stages<Config>& stages, int stage, int first_row,

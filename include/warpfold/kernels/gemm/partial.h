@@ -4,11 +4,8 @@
 // i * 128 + t of the slot. A block has at most one partial tile: the first that it works on. It writes the
 // slot, then raises its flag; the finishing block waits for the flag, adds the slot and lowers the flag again,
 // so that all flags are 0 after the launch as they were before. What is there before the finishing block multiplies
-// is fetched then, to be added at the same place in the order, if registers allow.
+// is fetched then, to be added at the same place in the order.
 #pragma once
-
-#include <type_traits>
-#include <utility>
 
 #include "warpfold/kernels/gemm/raster.h"
 
@@ -36,36 +33,25 @@ WF_ATOM void add(Accumulators<Config>& sums, const Accumulators<Config>& more) {
 }
 
 template <class Config>
-WF_ATOM void clear(Accumulators<Config>& sums) {
-  WF_UNROLL
-  for (int r = 0; r < Config::row_blocks; ++r) WF_UNROLL
-  for (int i = 0; i < Config::Product::accumulators; ++i) sums[r][i] = 0;
-}
-
-template <class Config>
 struct Partials {
   using Sum = typename Config::Product::Accumulator;
   char* workspace;
   int named_barrier;  // of the warpgroup
-  static constexpr bool fetches_early = Config::row_blocks * Config::Product::accumulators <= 32;
-  struct Early {
-    Accumulators<Config> sums{};  // of the block before
-    bool here = false;
-  };
-  struct None {};
-  std::conditional_t<fetches_early, Early, None> early{};
+  // Of the block before, if this thread has them already.
+  Accumulators<Config> early{};
+  bool has_early = false;
 
   WF_ATOM int* flag(int block) const { return reinterpret_cast<int*>(workspace) + block; }
   WF_ATOM Sum* slot(int block) const {
     return reinterpret_cast<Sum*>(workspace + flag_bytes + block * slot_bytes<Config>) + hopper::thread_id() % 128;
   }
   WF_ATOM bool leader() const { return hopper::thread_id() % 128 == 0; }
-  WF_ATOM void add_slot(Accumulators<Config>& sums, int block) const {
+  WF_ATOM void read(Accumulators<Config>& sums, int block) const {
     const Sum* const from = slot(block);
     WF_UNROLL
     for (int r = 0; r < Config::row_blocks; ++r) WF_UNROLL
     for (int i = 0; i < Config::Product::accumulators; ++i)
-      sums[r][i] += hopper::load_global(from + (r * Config::Product::accumulators + i) * 128);
+      sums[r][i] = hopper::load_global(from + (r * Config::Product::accumulators + i) * 128);
   }
 
   // Hands the sums to the block that finishes the tile.
@@ -80,12 +66,9 @@ struct Partials {
   }
   // Before the products of a tile that others have parts of: fetches what the block before has, if it is done.
   WF_ATOM void look() {
-    if constexpr (fetches_early) {
-      const int block = hopper::block_id() - 1;
-      early.here = hopper::load_acquire(flag(block)) != 0;
-      clear<Config>(early.sums);
-      if (early.here) add_slot(early.sums, block);
-    }
+    const int block = hopper::block_id() - 1;
+    has_early = hopper::load_acquire(flag(block)) != 0;
+    if (has_early) read(early, block);
   }
   // Adds what other blocks have of the walk's tile, whose steps from 0 this block has summed.
   WF_ATOM void collect(Accumulators<Config>& sums, const TileWalk<Config>& walk) {
@@ -93,15 +76,13 @@ struct Partials {
     int block = hopper::block_id();
     for (int reached = walk.last; reached < end; reached = walk.piece(hopper::grid_blocks() - block)) {
       --block;
-      if constexpr (fetches_early) {
-        if (std::exchange(early.here, false)) {
-          add<Config>(sums, early.sums);
-          continue;
+      if (!has_early) {
+        while (hopper::load_acquire(flag(block)) == 0) {
         }
+        read(early, block);
       }
-      while (hopper::load_acquire(flag(block)) == 0) {
-      }
-      add_slot(sums, block);
+      add<Config>(sums, early);
+      has_early = false;
     }
     hopper::named_sync(named_barrier, 128);  // all threads have read
     if (leader())

@@ -16,7 +16,6 @@ enum class Schedule : uint8_t { cooperative, ping_pong };
 enum class TileId : uint8_t {
   m128_n128,
   m128_n192,
-  m128_n128_split,
   m128_n96,
   m128_n64,
   m64_n96,
@@ -54,11 +53,6 @@ struct Tile128x192 : TileDefaults {
   static constexpr const char* name = "128x192";
   static constexpr TileId id = TileId::m128_n192;
   static constexpr int tile_m = 128, tile_n = 192, stages = 4;
-};
-struct Tile128x128Split : Tile128x128 {
-  static constexpr const char* name = "128x128_split";
-  static constexpr TileId id = TileId::m128_n128_split;
-  static constexpr bool split = true;
 };
 struct Tile128x96 : TileDefaults {
   static constexpr const char* name = "128x96";
@@ -129,8 +123,7 @@ struct Grouped : TileType {
 };
 
 inline constexpr TileId all_tiles[] = {
-    TileId::m128_n128, TileId::m128_n192, TileId::m128_n128_split,   TileId::m128_n96,
-    TileId::m128_n64,  TileId::m64_n96,   TileId::m64_n64,           TileId::m64_n48,
+    TileId::m128_n128, TileId::m128_n192, TileId::m128_n96, TileId::m128_n64, TileId::m64_n96, TileId::m64_n64, TileId::m64_n48,
     TileId::swapped_n16_split, TileId::swapped_n32_split, TileId::promoted_m128_n128, TileId::promoted_m128_n192,
     TileId::copied_m128_n128, TileId::copied_promoted_m128_n128};
 
@@ -140,8 +133,6 @@ constexpr auto with_tile(TileId id, Function f) {
   switch (id) {
     case TileId::m128_n192:
       return f(Tile128x192{});
-    case TileId::m128_n128_split:
-      return f(Tile128x128Split{});
     case TileId::m128_n96:
       return f(Tile128x96{});
     case TileId::m128_n64:
@@ -207,9 +198,8 @@ constexpr uint32_t tiles_of(const Kind& k) {
   constexpr auto bit = [](TileId id) { return 1u << int(id); };
   constexpr uint32_t basic = bit(TileId::m128_n128) | bit(TileId::m128_n64) | bit(TileId::m64_n64) |
                              bit(TileId::swapped_n16_split) | bit(TileId::swapped_n32_split);
-  constexpr uint32_t large = bit(TileId::m128_n192) | bit(TileId::m128_n128_split);
   // 48 columns of 32-bit results are no whole number of boxes.
-  const uint32_t all = basic | large | bit(TileId::m128_n96) | bit(TileId::m64_n96) |
+  const uint32_t all = basic | bit(TileId::m128_n192) | bit(TileId::m128_n96) | bit(TileId::m64_n96) |
                        (k.output == DType::kF32 || k.output == DType::kI32 ? 0 : bit(TileId::m64_n48));
   // Of quantised products, of which many kinds exist.
   constexpr uint32_t copied = bit(TileId::copied_m128_n128);
@@ -241,8 +231,7 @@ constexpr uint32_t tiles_of(const Kind& k) {
     if (k.fusion == Fusion::quantised)
       return is_16_bit(k.output) || k.output == DType::kI8 || k.output == DType::kI32 || k.output == DType::kF32 ? few : 0;
     if (k.output == DType::kI32) return k.fusion == Fusion::none ? all : 0;
-    if (is_16_bit(k.output))  // with scales and the addresses of partial tiles registers do not suffice
-      return k.fusion == Fusion::linear ? all & ~bit(TileId::m128_n128_split) : k.fusion == Fusion::full ? basic : 0;
+    if (is_16_bit(k.output)) return k.fusion == Fusion::linear ? all : k.fusion == Fusion::full ? basic : 0;
     return 0;
   }
   if (is_fp8(k.a) && is_fp8(k.b)) {
@@ -251,7 +240,7 @@ constexpr uint32_t tiles_of(const Kind& k) {
       return bit(TileId::m128_n128) | bit(TileId::promoted_m128_n128) | bit(TileId::copied_promoted_m128_n128);
     if (k.fusion != Fusion::linear) return 0;
     const uint32_t promoted = bit(TileId::copied_promoted_m128_n128) | bit(TileId::promoted_m128_n128) | bit(TileId::promoted_m128_n192);
-    return (k.a == DType::kF8E4M3 && k.b == k.a ? all & ~bit(TileId::m128_n128_split) : bit(TileId::m128_n128)) | promoted;
+    return (k.a == DType::kF8E4M3 && k.b == k.a ? all : bit(TileId::m128_n128)) | promoted;
   }
   return 0;
 }
