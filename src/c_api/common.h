@@ -46,7 +46,10 @@ Result<Struct> copy_of(const Struct* given, const char* who) {
   return copy;
 }
 
-inline Result<DType> type_of(wf_type type, const char* name) {
+inline Result<DType> type_of(const wf_type& given, const char* name) {
+  int type;  // a C caller's value may be none of the enumerators
+  static_assert(sizeof(type) == sizeof(given));
+  std::memcpy(&type, &given, sizeof(type));
   switch (type) {
     case WF_BF16:
       return DType::kBF16;
@@ -63,7 +66,7 @@ inline Result<DType> type_of(wf_type type, const char* name) {
     case WF_F8_E5M2:
       return DType::kF8E5M2;
   }
-  return fail(ErrorCode::kInvalidArgument, std::string(name) + " " + std::to_string(int(type)) + " is no wf_type");
+  return fail(ErrorCode::kInvalidArgument, std::string(name) + " " + std::to_string(type) + " is no wf_type");
 }
 
 }  // namespace warpfold::c_api

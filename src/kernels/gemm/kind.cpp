@@ -29,6 +29,7 @@ Obstacle alignment(char name, DType type, const Operand& o, int64_t rows, int64_
                                            std::tuple(batches > 1, "batch", o.batch_stride)}) {
     if (!used) continue;
     if (stride >= longest_stride / element) return {What::long_stride, name, what, stride, 0};
+    if (stride < 0) continue;  // refused elsewhere
     if (stride * element % 16 != 0) return {What::stride, name, what, stride, stride * element};
   }
   return {};
