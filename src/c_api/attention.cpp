@@ -11,7 +11,9 @@ namespace {
 using warpfold::ErrorCode;
 using warpfold::Result;
 using warpfold::Status;
+using warpfold::c_api::can_run_read;
 using warpfold::c_api::copy_of;
+using warpfold::c_api::number_of;
 using warpfold::c_api::report;
 using warpfold::c_api::type_of;
 
@@ -22,8 +24,8 @@ Result<attention::Problem> problem_of(const wf_attention_problem* given) {
   attention::Problem out;
   WF_TRY(out.type, type_of(p.type, "attention: type"));
   WF_TRY(out.output_type, type_of(p.output_type, "attention: output_type"));
-  if (p.mask < WF_NO_MASK || p.mask > WF_WINDOW)
-    return invalid("mask " + std::to_string(int(p.mask)) + " is no wf_mask");
+  const int mask = number_of(p.mask);
+  if (mask < WF_NO_MASK || mask > WF_WINDOW) return invalid("mask " + std::to_string(mask) + " is no wf_mask");
   out.batches = p.batches;
   out.heads = p.heads;
   out.kv_heads = p.kv_heads;
@@ -41,7 +43,7 @@ Result<attention::Problem> problem_of(const wf_attention_problem* given) {
   out.q_lengths = {p.q_starts, p.q_used};
   out.k_lengths = {p.k_starts, p.k_used};
   out.scale = p.scale;
-  out.mask = attention::Mask(p.mask);
+  out.mask = attention::Mask(mask);
   out.window_left = p.window_left;
   out.window_right = p.window_right;
   out.softcap = p.softcap;
@@ -85,8 +87,7 @@ Status workspace(const wf_attention_problem* p, int64_t* bytes) {
 }  // namespace
 
 wf_status wf_attention_can_run(const wf_attention_problem* p, char* message, size_t message_bytes) {
-  const auto problem = problem_of(p);
-  return report(problem ? attention::can_run(*problem) : Status(tl::unexpected(problem.error())), message, message_bytes);
+  return report(can_run_read(problem_of(p)), message, message_bytes);
 }
 
 wf_status wf_attention_workspace(const wf_attention_problem* p, int64_t* bytes, char* message, size_t message_bytes) {
@@ -99,7 +100,4 @@ wf_status wf_attention_run(const wf_attention_problem* p, int tile, void* stream
 
 int wf_attention_tile_count(void) { return tile_count; }
 
-const char* wf_attention_tile_name(int tile) {
-  if (tile < 0 || tile >= tile_count) return "";
-  return attention::with_tile(attention::all_tiles[size_t(tile)], [](auto t) { return t.name; });
-}
+const char* wf_attention_tile_name(int tile) { return warpfold::c_api::tile_name(attention::all_tiles, tile); }

@@ -13,8 +13,12 @@ namespace {
 using warpfold::ErrorCode;
 using warpfold::Result;
 using warpfold::Status;
+using warpfold::c_api::activation_of;
+using warpfold::c_api::can_run_read;
 using warpfold::c_api::copy_of;
+using warpfold::c_api::number_of;
 using warpfold::c_api::report;
+using warpfold::c_api::tile_of;
 using warpfold::c_api::type_of;
 
 auto invalid(std::string text) { return warpfold::fail(ErrorCode::kInvalidArgument, "gemm: " + std::move(text)); }
@@ -25,10 +29,9 @@ Result<gemm::Problem> problem_of(const wf_gemm_problem* given) {
   WF_TRY(out.type, type_of(p.a_type, "gemm: a_type"));
   WF_TRY(out.b_type, type_of(p.b_type, "gemm: b_type"));
   WF_TRY(out.output_type, type_of(p.output_type, "gemm: output_type"));
-  if (p.activation < WF_IDENTITY || p.activation > WF_GELU_ERF)
-    return invalid("activation " + std::to_string(int(p.activation)) + " is no wf_activation");
-  if (p.gate < WF_NO_GATE || p.gate > WF_GATE_CONCATENATED)
-    return invalid("gate " + std::to_string(int(p.gate)) + " is no wf_gate");
+  WF_TRY(out.activation, activation_of(p.activation, "gemm"));
+  const int gate = number_of(p.gate);
+  if (gate < WF_NO_GATE || gate > WF_GATE_CONCATENATED) return invalid("gate " + std::to_string(gate) + " is no wf_gate");
   out.m = p.m;
   out.n = p.n;
   out.k = p.k;
@@ -48,8 +51,7 @@ Result<gemm::Problem> problem_of(const wf_gemm_problem* given) {
   out.one_column_scale = p.one_column_scale != 0;
   out.bias = p.bias;
   out.row_bias = p.row_bias;
-  out.activation = gemm::Activation(p.activation);
-  out.gate = gemm::Gate(p.gate);
+  out.gate = gemm::Gate(gate);
   out.fast_accumulation = p.fast_accumulation != 0;
   out.a_zero = p.a_zero;
   out.b_zero = p.b_zero;
@@ -64,23 +66,11 @@ Result<gemm::Problem> problem_of(const wf_gemm_problem* given) {
   out.workspace_bytes = p.workspace_bytes;
   return out;
 }
-static_assert(int(gemm::Activation::relu) == WF_RELU && int(gemm::Activation::silu) == WF_SILU &&
-              int(gemm::Activation::gelu_tanh) == WF_GELU_TANH && int(gemm::Activation::gelu_erf) == WF_GELU_ERF &&
-              int(gemm::Gate::interleaved) == WF_GATE_INTERLEAVED &&
-              int(gemm::Gate::concatenated) == WF_GATE_CONCATENATED);
-
-constexpr int tile_count = int(std::size(gemm::all_tiles));
-
-Result<std::optional<gemm::TileId>> tile_of(int tile) {
-  if (tile == -1) return std::optional<gemm::TileId>();
-  if (tile < 0 || tile >= tile_count)
-    return invalid("tile " + std::to_string(tile) + " is not in [0, " + std::to_string(tile_count) + ")");
-  return std::optional(gemm::all_tiles[tile]);
-}
+static_assert(int(gemm::Gate::interleaved) == WF_GATE_INTERLEAVED && int(gemm::Gate::concatenated) == WF_GATE_CONCATENATED);
 
 Status run(const wf_gemm_problem* p, int tile, void* stream) {
   WF_TRY(const gemm::Problem problem, problem_of(p));
-  WF_TRY(const auto id, tile_of(tile));
+  WF_TRY(const auto id, tile_of(gemm::all_tiles, tile, "gemm"));
   return gemm::run(problem, stream, id);
 }
 
@@ -106,21 +96,19 @@ Result<gemm::GroupedProblem> problem_of(const wf_gemm_grouped_problem* given) {
   out.column_scale = p.column_scale;
   out.one_column_scale = p.one_column_scale != 0;
   out.bias = p.bias;
-  if (p.activation < WF_IDENTITY || p.activation > WF_GELU_ERF)
-    return invalid("activation " + std::to_string(int(p.activation)) + " is no wf_activation");
-  out.activation = gemm::Activation(p.activation);
+  WF_TRY(out.activation, activation_of(p.activation, "gemm"));
   return out;
 }
 
 Status run(const wf_gemm_grouped_problem* p, int tile, void* stream) {
   WF_TRY(const gemm::GroupedProblem problem, problem_of(p));
-  WF_TRY(const auto id, tile_of(tile));
+  WF_TRY(const auto id, tile_of(gemm::all_tiles, tile, "gemm"));
   return gemm::run(problem, stream, id);
 }
 
 Status make_plan(const wf_gemm_problem* p, int multiprocessors, int tile, wf_gemm_plan* out) {
   WF_TRY(const gemm::Problem problem, problem_of(p));
-  WF_TRY(const auto id, tile_of(tile));
+  WF_TRY(const auto id, tile_of(gemm::all_tiles, tile, "gemm"));
   if (out == nullptr) return invalid("the plan is null");
   WF_TRY(const gemm::Plan plan, gemm::plan(problem, multiprocessors, id));
   *out = {int32_t(plan.tile), plan.blocks, plan.workspace_bytes, plan.microseconds};
@@ -131,7 +119,7 @@ Status make_plan(const wf_gemm_problem* p, int multiprocessors, int tile, wf_gem
 
 wf_status wf_gemm_can_run(const wf_gemm_problem* p, char* message, size_t message_bytes) {
   const auto problem = problem_of(p);
-  const Status status = problem ? gemm::can_run(*problem) : Status(tl::unexpected(problem.error()));
+  const Status status = can_run_read(problem);
   const wf_status code = report(status, message, message_bytes);
   if (status) warpfold::c_api::write_message(gemm::copy_reason(*problem), message, message_bytes);
   return code;
@@ -161,8 +149,7 @@ wf_status wf_gemm_row_sums(const int8_t* matrix, int64_t rows, int64_t k, int64_
 }
 
 wf_status wf_gemm_grouped_can_run(const wf_gemm_grouped_problem* p, char* message, size_t message_bytes) {
-  const auto problem = problem_of(p);
-  return report(problem ? gemm::can_run(*problem) : Status(tl::unexpected(problem.error())), message, message_bytes);
+  return report(can_run_read(problem_of(p)), message, message_bytes);
 }
 
 wf_status wf_gemm_grouped_run(const wf_gemm_grouped_problem* p, int tile, void* stream, char* message,
@@ -172,9 +159,6 @@ wf_status wf_gemm_grouped_run(const wf_gemm_grouped_problem* p, int tile, void* 
 
 int wf_abi_version(void) { return WF_ABI_VERSION; }
 
-int wf_gemm_tile_count(void) { return tile_count; }
+int wf_gemm_tile_count(void) { return int(std::size(gemm::all_tiles)); }
 
-const char* wf_gemm_tile_name(int tile) {
-  if (tile < 0 || tile >= tile_count) return "";
-  return gemm::with_tile(gemm::all_tiles[tile], [](auto t) { return t.name; });
-}
+const char* wf_gemm_tile_name(int tile) { return warpfold::c_api::tile_name(gemm::all_tiles, tile); }

@@ -12,15 +12,20 @@ using warpfold::DType;
 using warpfold::ErrorCode;
 using warpfold::Result;
 using warpfold::Status;
+using warpfold::c_api::activation_of;
+using warpfold::c_api::can_run_read;
 using warpfold::c_api::copy_of;
+using warpfold::c_api::number_of;
 using warpfold::c_api::report;
+using warpfold::c_api::tile_of;
 using warpfold::c_api::type_of;
 
 auto invalid(std::string text) {
   return warpfold::fail(ErrorCode::kInvalidArgument, "weight-only: " + std::move(text));
 }
 
-Result<DType> weight_type_of(wf_weight_type type) {
+Result<DType> weight_type_of(const wf_weight_type& given) {
+  const int type = number_of(given);
   switch (type) {
     case WF_Q8_0:
       return DType::kQ8_0;
@@ -29,7 +34,7 @@ Result<DType> weight_type_of(wf_weight_type type) {
     case WF_Q4_1:
       return DType::kQ4_1;
   }
-  return invalid("weight_type " + std::to_string(int(type)) + " is no wf_weight_type");
+  return invalid("weight_type " + std::to_string(type) + " is no wf_weight_type");
 }
 
 Result<weight_only::Problem> problem_of(const wf_gemm_weights_problem* given) {
@@ -38,8 +43,7 @@ Result<weight_only::Problem> problem_of(const wf_gemm_weights_problem* given) {
   WF_TRY(out.weight_type, weight_type_of(p.weight_type));
   WF_TRY(out.type, type_of(p.a_type, "weight-only: a_type"));
   WF_TRY(out.output_type, type_of(p.output_type, "weight-only: output_type"));
-  if (p.activation < WF_IDENTITY || p.activation > WF_GELU_ERF)
-    return invalid("activation " + std::to_string(int(p.activation)) + " is no wf_activation");
+  WF_TRY(out.activation, activation_of(p.activation, "weight-only"));
   out.m = p.m;
   out.n = p.n;
   out.k = p.k;
@@ -53,37 +57,27 @@ Result<weight_only::Problem> problem_of(const wf_gemm_weights_problem* given) {
   out.row_scale = p.row_scale;
   out.column_scale = p.column_scale;
   out.bias = p.bias;
-  out.activation = weight_only::Activation(p.activation);
   out.workspace = p.workspace;
   out.workspace_bytes = p.workspace_bytes;
   return out;
 }
 
-constexpr int tile_count = int(std::size(weight_only::all_tiles));
-
-Result<std::optional<weight_only::TileId>> tile_of(int tile) {
-  if (tile == -1) return std::optional<weight_only::TileId>();
-  if (tile < 0 || tile >= tile_count)
-    return invalid("tile " + std::to_string(tile) + " is not in [0, " + std::to_string(tile_count) + ")");
-  return std::optional(weight_only::all_tiles[tile]);
-}
-
 Status run(const wf_gemm_weights_problem* p, int tile, void* stream) {
   WF_TRY(const weight_only::Problem problem, problem_of(p));
-  WF_TRY(const auto id, tile_of(tile));
+  WF_TRY(const auto id, tile_of(weight_only::all_tiles, tile, "weight-only"));
   return weight_only::run(problem, stream, id);
 }
 
 Status make_plan(const wf_gemm_weights_problem* p, int multiprocessors, int tile, wf_gemm_plan* out) {
   WF_TRY(const weight_only::Problem problem, problem_of(p));
-  WF_TRY(const auto id, tile_of(tile));
+  WF_TRY(const auto id, tile_of(weight_only::all_tiles, tile, "weight-only"));
   if (out == nullptr) return invalid("the plan is null");
   WF_TRY(const weight_only::Plan plan, weight_only::plan(problem, multiprocessors, id));
   *out = {int32_t(plan.tile), plan.blocks, plan.workspace_bytes, plan.microseconds};
   return {};
 }
 
-Status packed_bytes(wf_weight_type type, int64_t n, int64_t k, int64_t* bytes) {
+Status packed_bytes(const wf_weight_type& type, int64_t n, int64_t k, int64_t* bytes) {
   WF_TRY(const DType of, weight_type_of(type));
   if (bytes == nullptr) return invalid("bytes is null");
   WF_CHECK(weight_only::can_pack(of, n, k));
@@ -91,7 +85,7 @@ Status packed_bytes(wf_weight_type type, int64_t n, int64_t k, int64_t* bytes) {
   return {};
 }
 
-Status pack(wf_weight_type type, int64_t n, int64_t k, const void* rows, int64_t row_bytes, void* packed,
+Status pack(const wf_weight_type& type, int64_t n, int64_t k, const void* rows, int64_t row_bytes, void* packed,
             int64_t bytes) {
   WF_TRY(const DType of, weight_type_of(type));
   if (row_bytes < 0 || bytes < 0)
@@ -116,9 +110,7 @@ wf_status wf_gemm_weights_pack(wf_weight_type type, int64_t n, int64_t k, const 
 }
 
 wf_status wf_gemm_weights_can_run(const wf_gemm_weights_problem* p, char* message, size_t message_bytes) {
-  const auto problem = problem_of(p);
-  return report(problem ? weight_only::can_run(*problem) : Status(tl::unexpected(problem.error())), message,
-                message_bytes);
+  return report(can_run_read(problem_of(p)), message, message_bytes);
 }
 
 wf_status wf_gemm_weights_make_plan(const wf_gemm_weights_problem* p, int multiprocessors, int tile,
@@ -131,9 +123,6 @@ wf_status wf_gemm_weights_run(const wf_gemm_weights_problem* p, int tile, void* 
   return report(run(p, tile, stream), message, message_bytes);
 }
 
-int wf_gemm_weights_tile_count(void) { return tile_count; }
+int wf_gemm_weights_tile_count(void) { return int(std::size(weight_only::all_tiles)); }
 
-const char* wf_gemm_weights_tile_name(int tile) {
-  if (tile < 0 || tile >= tile_count) return "";
-  return weight_only::with_tile(weight_only::all_tiles[tile], [](auto t) { return t.name; });
-}
+const char* wf_gemm_weights_tile_name(int tile) { return warpfold::c_api::tile_name(weight_only::all_tiles, tile); }
