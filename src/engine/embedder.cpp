@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "engine/json_file.h"
+#include "engine/pool.h"
 
 namespace warpfold::engine {
 namespace {
@@ -26,11 +27,7 @@ Embedder::Embedder(models::Encoder encoder, text::WordPiece tokenizer, std::uniq
       max_tokens_(encoder_.info().context) {}
 
 Result<Embedder> Embedder::load(const std::string& path, const LoadOptions& options) {
-  if (options.threads < 0)
-    return fail(ErrorCode::kInvalidArgument,
-                fmt::format("threads is {}; it must be at least 0", options.threads));
-  auto pool =
-      std::make_unique<ThreadPool>(options.threads ? options.threads : ThreadPool::available_processors());
+  WF_TRY(auto pool, make_pool(options.threads));
   WF_TRY(auto encoder, models::Encoder::load(path, *pool, options.progress));
   WF_TRY(auto tokenizer, text::WordPiece::open(path + "/tokenizer.json"));
   if (tokenizer.vocab_size() > encoder.info().vocab)

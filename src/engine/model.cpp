@@ -6,6 +6,8 @@
 #include <chrono>
 #include <filesystem>
 
+#include "engine/pool.h"
+
 namespace warpfold::engine {
 namespace {
 
@@ -56,11 +58,7 @@ Result<std::shared_ptr<Model>> Model::make(models::Decoder decoder, Result<text:
 
 Result<ModelPtr> Model::load(const std::string& path, const LoadOptions& options) {
   const auto start = std::chrono::steady_clock::now();
-  if (options.threads < 0)
-    return fail(ErrorCode::kInvalidArgument,
-                fmt::format("threads is {}; it must be at least 0", options.threads));
-  auto pool =
-      std::make_unique<ThreadPool>(options.threads ? options.threads : ThreadPool::available_processors());
+  WF_TRY(auto pool, make_pool(options.threads));
 
   std::shared_ptr<Model> model;
   if (is_checkpoint_directory(path)) {

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "engine/json_file.h"
+#include "engine/pool.h"
 #include "engine/timestamps.h"
 
 namespace warpfold::engine {
@@ -33,11 +34,7 @@ Transcriber::Transcriber(models::Seq2Seq model, text::ByteVocabulary vocabulary,
       logits_(static_cast<std::size_t>(model_.info().vocab)) {}
 
 Result<Transcriber> Transcriber::load(const std::string& path, const LoadOptions& options) {
-  if (options.threads < 0)
-    return fail(ErrorCode::kInvalidArgument,
-                fmt::format("threads is {}; it must be at least 0", options.threads));
-  auto pool =
-      std::make_unique<ThreadPool>(options.threads ? options.threads : ThreadPool::available_processors());
+  WF_TRY(auto pool, make_pool(options.threads));
   WF_TRY(auto model, models::Seq2Seq::load(path, *pool, options.progress));
   if (model.info().mels == 0)
     return fail(ErrorCode::kUnsupported,

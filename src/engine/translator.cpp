@@ -6,6 +6,8 @@
 #include <cmath>
 #include <optional>
 
+#include "engine/pool.h"
+
 namespace warpfold::engine {
 namespace {
 
@@ -128,11 +130,7 @@ Translator::Translator(models::Seq2Seq model, Result<text::Unigram> tokenizer,
       batch_(model_.make_batch()) {}
 
 Result<Translator> Translator::load(const std::string& path, const LoadOptions& options) {
-  if (options.threads < 0)
-    return fail(ErrorCode::kInvalidArgument,
-                fmt::format("threads is {}; it must be at least 0", options.threads));
-  auto pool =
-      std::make_unique<ThreadPool>(options.threads ? options.threads : ThreadPool::available_processors());
+  WF_TRY(auto pool, make_pool(options.threads));
   WF_TRY(auto model, models::Seq2Seq::load(path, *pool, options.progress));
   auto tokenizer = text::Unigram::open(path + "/tokenizer.json");
   if (tokenizer && tokenizer->vocab_size() > std::min(model.info().vocab, model.info().source_vocab))
