@@ -1,8 +1,11 @@
-// What the ladders of kernels share on the host: memory that kernels see, schedules.
+// What the ladders of kernels share on the host: memory that kernels see, schedules, times.
 #pragma once
 
+#include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <limits>
 #include <memory>
 #include <vector>
 
@@ -48,5 +51,29 @@ inline int schedules() {
   return given != nullptr ? std::atoi(given) : 20;
 #endif
 }
+
+#ifdef __CUDACC__
+// The least time in ms of ten launches; 0, and the reason printed, if one fails.
+template <class Launch>
+float least_ms(const char* step, Launch launch) {
+  cudaEvent_t begin, end;
+  cudaEventCreate(&begin);
+  cudaEventCreate(&end);
+  float least = std::numeric_limits<float>::infinity(), ms = 0;
+  for (int i = 0; i < 10; ++i) {
+    cudaEventRecord(begin);
+    const warpfold::Status s = launch();
+    cudaEventRecord(end);
+    const cudaError_t e = cudaEventSynchronize(end);
+    if (!s || e != cudaSuccess)
+      return std::printf("%s: %s\n", step, s ? cudaGetErrorString(e) : s.error().message.c_str()), 0.0f;
+    cudaEventElapsedTime(&ms, begin, end);
+    least = std::min(least, ms);
+  }
+  cudaEventDestroy(begin);
+  cudaEventDestroy(end);
+  return least;
+}
+#endif
 
 }  // namespace ladder

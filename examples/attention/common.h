@@ -270,22 +270,8 @@ bool print_time(const char* step, Attention attention) {
   p.o = o.memory.get();
   p.workspace = workspace.get();
   p.scale = 1 / std::sqrt(float(p.head_dim));
-  cudaEvent_t begin, end;
-  cudaEventCreate(&begin);
-  cudaEventCreate(&end);
-  float least = std::numeric_limits<float>::infinity(), ms = 0;
-  for (int i = 0; i < 10; ++i) {
-    cudaEventRecord(begin);
-    const Status s = attention(p);
-    cudaEventRecord(end);
-    const cudaError_t e = cudaEventSynchronize(end);
-    if (!s || e != cudaSuccess)
-      return std::printf("%s: %s\n", step, s ? cudaGetErrorString(e) : s.error().message.c_str()), false;
-    cudaEventElapsedTime(&ms, begin, end);
-    least = std::min(least, ms);
-  }
-  cudaEventDestroy(begin);
-  cudaEventDestroy(end);
+  const float least = ladder::least_ms(step, [&] { return attention(p); });
+  if (least == 0) return false;
   std::printf("%s, head dim %d, tile %d x %d, 4 x 4096: %.3f ms, %.1f TFLOPS\n", step, Tile::head_dim,
               Tile::rows, Tile::keys, double(least), 4e-9 * double(size) * 4096 / double(least));
   return true;

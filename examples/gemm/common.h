@@ -239,22 +239,8 @@ bool print_time(const char* step, const char* types, Gemm gemm) {
   }
   const Problem<In, Out> p{
       size, size, size, a.memory.get(), b.memory.get(), d.memory.get(), device_multiprocessors(), nullptr};
-  cudaEvent_t begin, end;
-  cudaEventCreate(&begin);
-  cudaEventCreate(&end);
-  float least = std::numeric_limits<float>::infinity(), ms = 0;
-  for (int i = 0; i < 10; ++i) {
-    cudaEventRecord(begin);
-    const Status s = gemm(p);
-    cudaEventRecord(end);
-    const cudaError_t e = cudaEventSynchronize(end);
-    if (!s || e != cudaSuccess)
-      return std::printf("%s: %s\n", step, s ? cudaGetErrorString(e) : s.error().message.c_str()), false;
-    cudaEventElapsedTime(&ms, begin, end);
-    least = std::min(least, ms);
-  }
-  cudaEventDestroy(begin);
-  cudaEventDestroy(end);
+  const float least = ladder::least_ms(step, [&] { return gemm(p); });
+  if (least == 0) return false;
   std::printf("%s, %s, 4096 cubed: %.3f ms, %.1f TFLOPS\n", step, types, double(least),
               2e-9 * double(size) * double(size) * double(size) / double(least));
   return true;
