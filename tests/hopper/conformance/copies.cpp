@@ -26,9 +26,8 @@ template <int kRank>
 WF_ATOM void load(uint32_t to, const hp::TensorMap& map, hp::Barrier b, At at) {
   if constexpr (kRank == 1) hp::tma_load(to, map, b, at.x[0]);
   if constexpr (kRank == 2) hp::tma_load(to, map, b, at.x[0], at.x[1]);
-  if constexpr (kRank == 3) hp::tma_load<hp::CacheHint::evict_first>(to, map, b, at.x[0], at.x[1], at.x[2]);
-  if constexpr (kRank == 4)
-    hp::tma_load<hp::CacheHint::evict_last>(to, map, b, at.x[0], at.x[1], at.x[2], at.x[3]);
+  if constexpr (kRank == 3) hp::tma_load(to, map, b, at.x[0], at.x[1], at.x[2]);
+  if constexpr (kRank == 4) hp::tma_load(to, map, b, at.x[0], at.x[1], at.x[2], at.x[3]);
   if constexpr (kRank == 5) hp::tma_load(to, map, b, at.x[0], at.x[1], at.x[2], at.x[3], at.x[4]);
 }
 template <int kRank, bool kAdd>
@@ -42,7 +41,7 @@ WF_ATOM void store(const hp::TensorMap& map, uint32_t from, At at) {
   } else {
     if constexpr (kRank == 1) hp::tma_store(map, from, at.x[0]);
     if constexpr (kRank == 2) hp::tma_store(map, from, at.x[0], at.x[1]);
-    if constexpr (kRank == 3) hp::tma_store<hp::CacheHint::evict_first>(map, from, at.x[0], at.x[1], at.x[2]);
+    if constexpr (kRank == 3) hp::tma_store(map, from, at.x[0], at.x[1], at.x[2]);
     if constexpr (kRank == 4) hp::tma_store(map, from, at.x[0], at.x[1], at.x[2], at.x[3]);
     if constexpr (kRank == 5) hp::tma_store(map, from, at.x[0], at.x[1], at.x[2], at.x[3], at.x[4]);
   }
@@ -168,6 +167,33 @@ Words run_store(Transfer<T, kRank> t) {
   return target.words();
 }
 
+// ---- Hints for L2: a box there and back, 16 columns further left.
+template <hp::CacheHint kHint>
+WF_KERNEL(128)
+hint_kernel(WF_PARAM hp::TensorMap map) {
+  const uint32_t shared = hp::dynamic_shared();
+  const hp::Barrier b{shared + 4096};
+  if (hp::thread_id() != 0) return;
+  hp::mbarrier_init(b, 1, "loaded");
+  hp::fence_mbarrier_init();
+  hp::mbarrier_arrive_expect_tx(b, 4096);
+  hp::tma_load<kHint>(shared, map, b, 32, 7);
+  hp::mbarrier_wait(b, 0);
+  hp::tma_store<kHint>(map, shared, 16, 7);
+  hp::bulk_commit();
+  hp::bulk_wait<0>();
+}
+template <hp::CacheHint kHint>
+Words run_hint() {
+  int64_t elements = 0;
+  const TensorMap shape = tensor<hp::bf16>({100, 50}, {64, 32}, hp::SwizzleMode::b128, elements);
+  Buffer<uint32_t> memory(size_t(elements) / 2, [](size_t i) { return noise(i, 4); });
+  const auto map = hp::make_tensor_map(reinterpret_cast<const hp::bf16*>(memory.data()), shape);
+  if (!map) throw map.error().message;
+  require(hp::launch({.blocks = 1, .threads = 128, .shared_bytes = 4096 + 16}, hint_kernel<kHint>, *map));
+  return memory.words();
+}
+
 // ---- Multicast: rank r of a cluster of two loads its half of the box for both.
 WF_KERNEL(128)
 multicast_kernel(WF_PARAM hp::TensorMap map, uint32_t* out) {  // (2 ranks, 2 halves, 32 rows, 128 bytes)
@@ -197,6 +223,47 @@ Words run_multicast() {
   if (!map) throw map.error().message;
   require(hp::launch({.blocks = 2, .threads = 128, .shared_bytes = 2 * 32 * 128 + 16, .cluster = 2},
                      multicast_kernel, *map, out.data()));
+  return out.words();
+}
+
+// In a cluster of four, rank r loads its quarter for those that its mask names: all, itself and the next, itself, all but the
+// next. A block expects what comes for it; the rest stays as it was.
+WF_KERNEL(128)
+multicast_of_four_kernel(WF_PARAM hp::TensorMap map, uint32_t* out) {  // (4 ranks, 4 quarters, 8 rows, 128 bytes)
+  constexpr int quarter = 8 * 128;
+  const uint32_t shared = hp::dynamic_shared();
+  const hp::Barrier b{shared + 4 * quarter};
+  const int rank = hp::cluster_rank();
+  fill(shared, 4 * quarter);
+  hp::fence_async_shared();
+  if (hp::thread_id() == 0) {
+    hp::mbarrier_init(b, 1, "quarters");
+    hp::fence_mbarrier_init();
+  }
+  hp::cluster_sync();
+  if (hp::thread_id() == 0) {
+    uint32_t count = 0, mine = 0;
+    for (int r = 0; r < 4; ++r) {
+      const uint32_t mask = r == 0 ? 0b1111u : r == 1 ? 0b0110u : r == 2 ? 0b0100u : 0b1110u;
+      count += mask >> rank & 1;
+      if (r == rank) mine = mask;
+    }
+    hp::mbarrier_arrive_expect_tx(b, count * quarter);
+    hp::tma_load_multicast(shared + uint32_t(rank * quarter), map, b, uint16_t(mine), 8, rank * 8);
+  }
+  hp::mbarrier_wait(b, 0);
+  dump(out + rank * quarter, shared, 4 * quarter);
+  hp::cluster_sync();
+}
+Words run_multicast_of_four() {
+  int64_t elements = 0;
+  const TensorMap shape = tensor<hp::bf16>({100, 30}, {64, 8}, hp::SwizzleMode::b128, elements);
+  Buffer<uint32_t> source(size_t(elements) / 2, [](size_t i) { return noise(i, 4); });
+  Buffer<uint32_t> out(4 * 8 * 128);
+  const auto map = hp::make_tensor_map(reinterpret_cast<const hp::bf16*>(source.data()), shape);
+  if (!map) throw map.error().message;
+  require(hp::launch({.blocks = 4, .threads = 128, .shared_bytes = 4 * 8 * 128 + 16, .cluster = 4},
+                     multicast_of_four_kernel, *map, out.data()));
   return out.words();
 }
 
@@ -342,6 +409,13 @@ std::vector<Case> copy_cases() {
   add_reduce<int32_t, 2>(list, "2D s32", {{50, 20}, {32, 16}, {{24, 10}}});
   add_reduce<hp::bf16, 3>(list, "3D bf16", {{50, 9, 5}, {16, 4, 3}, {{40, 7, 3}}});
   add_reduce<hp::f16, 2>(list, "2D f16", {{50, 20}, {32, 16}, {{24, 10}}});
+  add_reduce<hp::f16, 4>(list, "4D f16", {{40, 7, 6, 5}, {16, 3, 4, 3}, {{32, 5, 4, 3}}});
+  add_reduce<float, 5>(list, "5D f32", {{20, 5, 4, 3, 3}, {8, 3, 2, 2, 3}, {{16, 4, 3, 2, 1}}});
+  add_reduce<hp::bf16, 5>(list, "5D bf16", {{40, 5, 4, 3, 3}, {16, 3, 2, 2, 3}, {{32, 4, 3, 2, 1}}});
+  list.push_back({"load and store, L2 hint evict_normal", run_hint<hp::CacheHint::evict_normal>});
+  list.push_back({"load and store, L2 hint evict_first", run_hint<hp::CacheHint::evict_first>});
+  list.push_back({"load and store, L2 hint evict_last", run_hint<hp::CacheHint::evict_last>});
+  list.push_back({"multicast 4 blocks, to some of them", run_multicast_of_four});
   list.push_back({"multicast 2 blocks", run_multicast});
   list.push_back({"multicast 2 blocks, 5D, two boxes", [] { return run_multicast_5d(100, 10); }});
   list.push_back({"multicast 2 blocks, 5D, past the last row", [] { return run_multicast_5d(70, 20); }});

@@ -130,9 +130,21 @@ void add(std::vector<Case>& list, const char* types) {
 // Every N of types other than integers.
 using EverySize = std::integer_sequence<int, 8, 16, 24, 32, 40, 48, 56, 64, 72, 80, 88, 96, 104, 112, 120, 128, 136, 144,
                                         152, 160, 168, 176, 184, 192, 200, 208, 216, 224, 232, 240, 248, 256>;
-template <class A, class B, int... kN>
+template <class A, class B, bool kFromRegisters = false, int... kN>
 void add_sizes(std::vector<Case>& list, const char* types, std::integer_sequence<int, kN...>) {
-  (add<hp::Wgmma<A, B, kN>>(list, types), ...);
+  (add<hp::Wgmma<A, B, kN>, hp::SwizzleMode::b128, kFromRegisters>(list, types), ...);
+}
+// Some N of A from registers, the smallest and large ones among them, legal for integers too.
+template <class A, class B>
+void add_from_registers(std::vector<Case>& list, const char* types) {
+  add_sizes<A, B, true>(list, types, std::integer_sequence<int, 8, 24, 80, 144, 208>());
+}
+// A mix of two types of one kind: some N, A from shared memory and from registers.
+template <class A, class B>
+void add_mix(std::vector<Case>& list, const char* types) {
+  add_sizes<A, B>(list, types, std::integer_sequence<int, 8, 24, 32, 80, 128, 176, 256>());
+  add_sizes<A, B, true>(list, types, std::integer_sequence<int, 32>());
+  add_from_registers<A, B>(list, types);
 }
 template <class A, class B>
 void add_swizzles(std::vector<Case>& list, const char* types) {

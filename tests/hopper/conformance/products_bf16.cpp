@@ -7,6 +7,7 @@ std::vector<Case> product_cases_bf16() {
   std::vector<Case> list;
   add_sizes<hp::bf16, hp::bf16>(list, "bf16", EverySize());
   add_swizzles<hp::bf16, hp::bf16>(list, "bf16");
+  add_from_registers<hp::bf16, hp::bf16>(list, "bf16");
   add_majors<hp::bf16, hp::SwizzleMode::none>(list, "bf16");
   add_majors<hp::bf16, hp::SwizzleMode::b32>(list, "bf16");
   add_majors<hp::bf16, hp::SwizzleMode::b64>(list, "bf16");

@@ -119,6 +119,22 @@ division_kernel(uint32_t* out) {
   put(out, 1, bits_of(hp::divide_approx(float(t + 1), too_large)));
 }
 
+// Products and sums rounded once: special and random values, and where the product's lowest bits are all that is left. NaNs
+// count as one. Registers made anew keep their values. out: (slot, 128)
+WF_KERNEL(128)
+multiply_add_kernel(uint32_t* out) {
+  const int t = hp::thread_id();
+  const auto number = [](float x) { return x != x ? 0x7FC00000u : bits_of(x); };
+  put(out, 0, number(hp::multiply_add(test_float(t), test_float(127 - t), test_float((t + 37) % 128))));
+  put(out, 1, number(hp::multiply_add(test_float(t), test_float(t), test_float(t / 2))));
+  const float small = float(t) * 0x1p-23f;
+  put(out, 2, number(hp::multiply_add(1 + small, 1 - small, -1.0f)));  // -(t 2^-23)^2
+  uint32_t registers[2][3];
+  for (int i = 0; i < 6; ++i) registers[i / 3][i % 3] = noise(uint64_t(t), uint64_t(i));
+  hp::define_again(registers);
+  for (int i = 0; i < 6; ++i) put(out, 3 + i, registers[i / 3][i % 3]);
+}
+
 template <bool kTranspose>
 WF_KERNEL(128)
 matrix_kernel(uint32_t* out) {
@@ -308,6 +324,7 @@ std::vector<Case> thread_cases() {
   list.push_back(simple("rounding to e4m3", e4m3_kernel, 128 * 4, one));
   list.push_back(simple("sums and bits of pairs", pair_kernel, 128 * 4, one));
   list.push_back(simple("approximate quotients that are exact", division_kernel, 128 * 2, one));
+  list.push_back(simple("products with sums, registers made anew", multiply_add_kernel, 128 * 9, one));
   list.push_back(simple("ldmatrix and stmatrix", matrix_kernel<false>, 128 * 16, one));
   list.push_back(simple("ldmatrix and stmatrix, transposed", matrix_kernel<true>, 128 * 16, one));
   list.push_back(simple("shared memory of 1 to 16 bytes", shared_kernel, 128 * 7, one));
