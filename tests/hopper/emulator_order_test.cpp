@@ -387,6 +387,58 @@ TEST(EmulatorOrder, ReductionsOfBlocksAreNoRace) {
   EXPECT_SAYS(find(grid, kernel(false)), "race on global memory: the TMA ");
 }
 
+// A launch that overlaps the one before: a thread reads, or copies in, before or after it has waited.
+enum class Ahead { nothing, read, constant, write, tma, tma_store, bulk, small_copy, never };
+struct Overlapping {
+  Ahead ahead;
+  TensorMap map;
+  float* memory;
+  const float* weights;
+  void operator()() const {
+    if (thread_id() != 0) return;
+    const uint32_t shared = dynamic_shared();
+    const Barrier b{shared + 16384};
+    mbarrier_init(b, 1, "loaded");
+    fence_mbarrier_init();
+    if (ahead == Ahead::read) load_global(memory);
+    if (ahead == Ahead::constant) load_global(weights);
+    if (ahead == Ahead::write) store_global(memory, 1.0f);
+    if (ahead == Ahead::tma) tma_load(shared, map, b, 0, 0);
+    if (ahead == Ahead::tma_store) tma_store(map, shared, 0, 0);
+    if (ahead == Ahead::bulk) bulk_load(shared, memory, 16, b);
+    if (ahead == Ahead::small_copy) copy_async<4>(shared, memory);
+    if (ahead == Ahead::never) return;
+    grid_dependency_wait();
+    load_global(memory);
+    store_global(memory, 1.0f);
+  }
+};
+
+TEST(EmulatorOrder, LaunchThatOverlapsTheOneBefore) {
+  const Tensor t;
+  alignas(16) static float memory[4], weights[4];
+  const GlobalBuffer buffers[] = {{t.storage.data(), 64 * 64 * 2 + 16, "X"},
+                                  {memory, sizeof memory, "Y"},
+                                  {weights, sizeof weights, "W", true}};
+  Launch launch = one;
+  launch.buffers = buffers;
+  launch.overlap_previous = true;
+  const auto said = [&](Ahead ahead) { return report(launch, Overlapping{ahead, t.map, memory, weights}); };
+  EXPECT_EQ(said(Ahead::nothing), "");
+  EXPECT_EQ(said(Ahead::constant), "");
+  EXPECT_SAYS(said(Ahead::read),
+              "the read at byte 0 of Y by block 0 warp 0 lane 0 comes before its grid_dependency_wait()");
+  EXPECT_SAYS(said(Ahead::write), "the write at byte 0 of Y");
+  EXPECT_SAYS(said(Ahead::tma), "the TMA load at byte ");
+  EXPECT_SAYS(said(Ahead::tma_store), "the TMA store at byte ");
+  EXPECT_SAYS(said(Ahead::bulk), "the bulk copy at byte 0 of Y");
+  EXPECT_SAYS(said(Ahead::small_copy), "cp.async at byte 0 of Y");
+  EXPECT_SAYS(said(Ahead::never), "no thread called grid_dependency_wait()");
+  launch.overlap_previous = false;
+  EXPECT_EQ(said(Ahead::read), "");
+  EXPECT_EQ(said(Ahead::never), "");
+}
+
 TEST(EmulatorOrder, GlobalAddresses) {
   alignas(16) static int memory[8];
   const GlobalBuffer buffers[] = {{memory, sizeof(memory), "counts"}};
@@ -625,7 +677,9 @@ TEST(EmulatorProgress, ExceptionInAKernel) {
   return depth == 0 ? 0 : recurse(depth - 1) + frame[depth % 1000];
 }
 TEST(EmulatorProgress, StackOverflow) {
-  EXPECT_EQ(find(one, [] { recurse(50); }, 5), "");
+  EXPECT_EQ(find(
+                one, [] { recurse(50); }, 5),
+            "");
   for (int i = 0; i < 3; ++i)
     EXPECT_SAYS(find(one,
                      [] {

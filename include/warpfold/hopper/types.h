@@ -95,6 +95,7 @@ struct GlobalBuffer {
   const void* data = nullptr;
   int64_t bytes = 0;
   const char* name = "";
+  bool constant = false;  // nothing before on the stream writes it: may be read ahead of grid_dependency_wait()
 };
 
 // Shape of a launch; every block has `threads` threads and `shared_bytes` of dynamic shared memory.

@@ -27,6 +27,7 @@ Cluster::Cluster(const Launch& launch, uint32_t index, uint64_t seed, GlobalMemo
       shared_bytes_(uint32_t(launch.shared_bytes)),
       has_warpgroups_(launch.threads % 128 == 0 || launch.cluster == 1),
       check_races_(options().check_races),
+      overlaps_previous_(launch.overlap_previous),
       seed_(seed),
       random_(seed * 1000003 + index),
       global_(global),
@@ -351,6 +352,9 @@ Status run(const Launch& launch, const std::function<void()>& kernel) {
         if (++stuck_count == resident.size()) deadlock("deadlock");
       }
     }
+    if (launch.overlap_previous && !progress.previous_awaited)
+      return refuse("no thread called grid_dependency_wait(): the launch may end before the one before it, and what "
+                    "follows waits for this one alone");
     return {};
   } catch (const std::exception& e) {  // a Failure, or no memory
     return warpfold::fail(ErrorCode::kInvalidArgument, e.what());

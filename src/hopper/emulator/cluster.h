@@ -65,6 +65,7 @@ class Queue {
 struct Progress {
   uint64_t patience;
   uint64_t questions = 0;  // since any other thread changed anything
+  bool previous_awaited = false;  // by a thread of the launch
   uint64_t turns = 0;      // ends of slices, since a phase or a copy ended or a thread did
   uint64_t watched = 0;    // slices
   static constexpr uint64_t watch = 1 << 14;
@@ -186,6 +187,7 @@ struct Thread {
   Fiber fiber;
   Identity identity;
   bool finished = false;
+  bool knows_previous = false;  // has waited for the launches before
   Waiting waiting;
   std::vector<Visit> round;     // while it is watched: the atoms that it goes through
   SharedClock base, published;  // see Knowledge
@@ -282,6 +284,8 @@ class Cluster {
   Thread& thread(uint32_t t) { return threads_[t]; }
   Warpgroup& warpgroup(uint32_t i) { return warpgroups_[i]; }
   WarpBarrier& cluster_barrier() { return cluster_barrier_; }
+
+  void grid_dependency_wait() { self().knows_previous = progress_.previous_awaited = true; }
 
   // At every atom; one of 16 lets others run.
   void maybe_yield(const char* atom) {
@@ -446,6 +450,12 @@ class Cluster {
       fail_bounds(address, bytes, what, thread, only);
   }
 
+  // Where the launch overlaps the one before, a thread that has not waited for that may only read what is constant.
+  // Called as the running thread makes the access or issues the copy.
+  void check_previous(const void* p, bool reads, const char* what) {
+    if (overlaps_previous_ && !self().knows_previous) check_constant(p, reads, what);
+  }
+
   // mbarriers
   MBarrier& mbarrier(uint32_t rank, uint32_t address, const char* atom, bool from_afar);
   void mbarrier_bytes(uint32_t rank, uint32_t address, uint32_t bytes, const SharedClock& base, Epoch copy,
@@ -472,6 +482,7 @@ class Cluster {
   bool fence_follows(const Epoch& write, const Access& by, bool& any) const;
   void check_global_race(const void* p, uint64_t bytes, GlobalMemory::Use use, const char* what,
                          uint32_t thread);
+  void check_constant(const void* p, bool reads, const char* what) const;
   [[noreturn]] void fail_bounds(uintptr_t address, uint64_t bytes, const char* what, uint32_t thread,
                                 const GlobalBuffer* only) const;
   void check_parts_async_read(uint32_t rank, uint32_t address, const Access& a, Passed& passed);
@@ -506,7 +517,7 @@ class Cluster {
   static inline constinit thread_local Cluster* current_ = nullptr;
 
   uint32_t index_, threads_per_block_, shared_bytes_;
-  bool has_warpgroups_, check_races_;
+  bool has_warpgroups_, check_races_, overlaps_previous_;
   uint64_t seed_;
   size_t agents_;
   Random random_;

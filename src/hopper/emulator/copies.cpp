@@ -58,8 +58,9 @@ struct Box {
   }
 };
 
-// The launch's buffer that holds the beginning of a tensor; null if the launch names none.
-const GlobalBuffer* buffer_of(Cluster& c, const void* base, uint64_t bytes, const char* what) {
+// The launch's buffer that holds the beginning of a tensor that is read or written; null if the launch names none.
+const GlobalBuffer* buffer_of(Cluster& c, const void* base, uint64_t bytes, bool reads, const char* what) {
+  c.check_previous(base, reads, what);
   c.check_bounds(base, bytes, what, c.running());
   return c.global().buffer_of(reinterpret_cast<uintptr_t>(base), bytes);
 }
@@ -229,7 +230,7 @@ void issue_store(Cluster& c, const char* atom, const Box& box, uint32_t shared, 
 }
 
 // A bulk copy as a box of one dimension.
-Box line(Cluster& c, const char* atom, const void* global, uint32_t shared, uint32_t bytes) {
+Box line(Cluster& c, const char* atom, const void* global, bool reads, uint32_t shared, uint32_t bytes) {
   if (reinterpret_cast<uintptr_t>(global) % 16 != 0 || shared % 16 != 0 || bytes % 16 != 0)
     c.fail(std::string(atom) + ": global address, shared address and size are multiples of 16");
   TensorMap m{static_cast<uint8_t*>(const_cast<void*>(global)), ElementType::bits, {}};
@@ -239,7 +240,7 @@ Box line(Cluster& c, const char* atom, const void* global, uint32_t shared, uint
   m.shape.size[1] = m.shape.box[1] = bytes / 16;
   m.shape.stride[1] = 16;
   const int origin[2] = {0, 0};
-  return Box(m, origin, buffer_of(c, m.base, bytes, "the bulk copy"));
+  return Box(m, origin, buffer_of(c, m.base, bytes, reads, "the bulk copy"));
 }
 
 }  // namespace
@@ -251,7 +252,7 @@ void tma_load(uint32_t destination, const TensorMap& map, uint32_t barrier, uint
   destination = c.local(destination, "tma_load");
   barrier = c.local(barrier, "tma_load");
   check_box(c, "tma_load", map, destination, at, rank);
-  const Box box(map, at, buffer_of(c, map.base, 1, "the TMA load"));
+  const Box box(map, at, buffer_of(c, map.base, 1, true, "the TMA load"));
   const uint32_t own = c.own_rank();
   const bool multicast = mask != 0;
   mask &= 0xFFFF;
@@ -280,7 +281,7 @@ void tma_store(const TensorMap& map, uint32_t source, const int* at, int rank, b
     if (at[i] < 0)
       c.fail("tma_store: coordinate " + std::to_string(i) + " of the box is " + std::to_string(at[i]) +
              "; a store that begins before the tensor is an illegal instruction on the chip");
-  const Box box(map, at, buffer_of(c, map.base, 1, add ? "the TMA reduction" : "the TMA store"));
+  const Box box(map, at, buffer_of(c, map.base, 1, false, add ? "the TMA reduction" : "the TMA store"));
   c.check_range(c.own_rank(), source, box.rows * box.row_bytes, "tma_store");
   issue_store(c, add ? "tma_reduce_add" : "tma_store", box, source, add);
 }
@@ -294,7 +295,7 @@ void bulk_load(uint32_t destination, const void* source, uint32_t bytes, uint32_
   c.maybe_yield("bulk_load");
   destination = c.local(destination, "bulk_load");
   barrier = c.local(barrier, "bulk_load");
-  const Box box = line(c, "bulk_load", source, destination, bytes);
+  const Box box = line(c, "bulk_load", source, true, destination, bytes);
   const uint32_t own = c.own_rank();
   c.check_range(own, destination, bytes, "bulk_load");
   c.mbarrier(own, barrier, "bulk_load", true);
@@ -306,7 +307,7 @@ void bulk_store(void* destination, uint32_t source, uint32_t bytes) {
   Cluster& c = cluster();
   c.maybe_yield("bulk_store");
   source = c.local(source, "bulk_store");
-  const Box box = line(c, "bulk_store", destination, source, bytes);
+  const Box box = line(c, "bulk_store", destination, false, source, bytes);
   c.check_range(c.own_rank(), source, bytes, "bulk_store");
   if (bytes > 0) issue_store(c, "bulk_store", box, source, false);
 }
@@ -393,6 +394,7 @@ void copy_async(uint32_t destination, const void* source, uint32_t bytes, uint32
   if (reinterpret_cast<uintptr_t>(source) % bytes != 0 && valid_bytes > 0)
     c.fail("copy_async: the source is no multiple of " + std::to_string(bytes));
   if (valid_bytes > bytes) c.fail("copy_async: more valid bytes than bytes");
+  if (valid_bytes > 0) c.check_previous(source, true, "cp.async");
   c.at(c.own_rank(), destination, bytes, bytes, "copy_async");
   Thread& t = c.self();
   auto op = std::make_unique<SmallCopy>();

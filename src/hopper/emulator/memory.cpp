@@ -105,6 +105,14 @@ void Cluster::check_parts_async_read(uint32_t rank, uint32_t address, const Acce
   }
 }
 
+void Cluster::check_constant(const void* p, bool reads, const char* what) const {
+  const auto address = reinterpret_cast<uintptr_t>(p);
+  const GlobalBuffer* buffer = global_.buffer_of(address, 1);
+  if (reads && buffer != nullptr && buffer->constant) return;
+  fail(std::string(what) + " at " + global_.name_of(address) + " by " + name_of_thread(running_) +
+       " comes before its grid_dependency_wait(): the launch overlaps the one before, which may still run");
+}
+
 void Cluster::fail_bounds(uintptr_t address, uint64_t bytes, const char* what, uint32_t thread,
                           const GlobalBuffer* only) const {
   const GlobalBuffer& b = only != nullptr ? *only : *global_.nearest(address);
@@ -217,12 +225,14 @@ void global_read(const void* p, uint32_t bytes) {
   Cluster& c = cluster();
   c.maybe_yield("load_global", p);
   check_aligned(c, p, bytes, "load_global");
+  c.check_previous(p, true, "the read");
   c.check_global(p, bytes, GlobalMemory::Use::read, "the read", c.running());
 }
 void global_write(const void* p, uint32_t bytes) {
   Cluster& c = cluster();
   c.maybe_yield("store_global", p);
   check_aligned(c, p, bytes, "store_global");
+  c.check_previous(p, false, "the write");
   c.check_global(p, bytes, GlobalMemory::Use::write, "the write", c.running());
   c.changed();
 }
@@ -230,6 +240,7 @@ void global_atomic(const void* p) {
   Cluster& c = cluster();
   c.maybe_yield("atomic_add", p);
   check_aligned(c, p, 4, "atomic_add");
+  c.check_previous(p, false, "the atomic");
   c.check_global(p, 4, GlobalMemory::Use::atomic, "the atomic", c.running());
   c.global().relaxed(c.index(), reinterpret_cast<uintptr_t>(p));
   c.changed();
@@ -238,6 +249,7 @@ void global_release(const void* p) {
   Cluster& c = cluster();
   c.maybe_yield("a release", p);
   check_aligned(c, p, 4, "a release");
+  c.check_previous(p, false, "the release");
   c.check_bounds(p, 4, "the release", c.running());
   c.global().release(c.index(), reinterpret_cast<uintptr_t>(p));
   c.changed();
@@ -245,6 +257,7 @@ void global_release(const void* p) {
 void global_acquire(const void* p) {
   Cluster& c = cluster();
   check_aligned(c, p, 4, "load_acquire");
+  c.check_previous(p, true, "load_acquire");
   c.check_bounds(p, 4, "load_acquire", c.running());
   // Such a load is often repeated until another block has stored.
   c.ask_in_vain({Waiting::For::flag, 0, 0, static_cast<const int*>(p)},

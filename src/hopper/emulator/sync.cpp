@@ -321,6 +321,8 @@ void fence_cluster() {
   t.fence_time = t.now++;
 }
 
+void grid_dependency_wait() { cluster().grid_dependency_wait(); }
+
 void fence_device() {
   Cluster& c = cluster();
   fence_cluster();

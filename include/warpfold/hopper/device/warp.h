@@ -78,6 +78,8 @@ WF_ATOM uint32_t add_bf16x2(uint32_t a, uint32_t b) {
 }
 // a / b within 2 units in the last place; 0 where |b| > 2^126.
 WF_ATOM float divide_approx(float a, float b) { return __fdividef(a, b); }
+// a b + c, rounded once.
+WF_ATOM float multiply_add(float a, float b, float c) { return __fmaf_rn(a, b, c); }
 // 2^x within 2 units in the last place; subnormal results are 0.
 WF_ATOM float exp2_approx(float x) {
   float r;

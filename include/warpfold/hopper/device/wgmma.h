@@ -53,5 +53,17 @@ WF_ATOM void keep_in_registers(T (&d)[kRegisters]) {
   }
 }
 
+// Makes registers anew, with the values they have. A WGMMA may read registers that were made while another
+// one ran only where the compiler serialises the two; this comes between. The zero is one that the compiler
+// cannot know.
+template <int kCount, int kRegisters>
+WF_ATOM void define_again(uint32_t (&d)[kCount][kRegisters]) {
+  uint32_t zero;
+  asm volatile("mov.u32 %0, %%ctaid.y;" : "=r"(zero));
+#pragma unroll
+  for (int i = 0; i < kCount * kRegisters; ++i)
+    asm volatile("or.b32 %0, %0, %1;" : "+r"(d[i / kRegisters][i % kRegisters]) : "r"(zero));
+}
+
 }  // namespace WF_TARGET
 }  // namespace warpfold::hopper

@@ -78,7 +78,7 @@ void registers_decrease() {
   static_assert(kRegisters >= 24 && kRegisters <= 256 && kRegisters % 8 == 0);
   emulator::set_registers(kRegisters, false);
 }
-inline void grid_dependency_wait() {}
+inline void grid_dependency_wait() { emulator::grid_dependency_wait(); }
 inline void grid_dependency_launch() {}
 
 // ---- Exchange inside a warp
@@ -280,6 +280,8 @@ void wgmma_wait() {
 }
 template <class T, int kRegisters>
 void keep_in_registers(T (&)[kRegisters]) {}
+template <int kCount, int kRegisters>
+void define_again(uint32_t (&)[kCount][kRegisters]) {}
 
 // ---- Host
 template <class T>

@@ -81,6 +81,7 @@ void fence_mbarrier_init();
 void fence_async();
 void fence_cluster();
 void fence_device();
+void grid_dependency_wait();
 void set_registers(int count, bool increase);
 
 // ---- Exchange inside a warp: gives every lane the word of lane `source`

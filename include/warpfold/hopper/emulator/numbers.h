@@ -83,6 +83,8 @@ inline uint32_t add_bf16x2(uint32_t a, uint32_t b) {
 }
 // A finite divisor above 2^126 gives 0 (NaN for an infinite dividend).
 inline float divide_approx(float a, float b) { return std::fabs(b) > 0x1p126f ? a * 0.0f : a / b; }
+// In double, since a library's fmaf is slow: rounded once but for rare ties.
+inline float multiply_add(float a, float b, float c) { return float(double(a) * double(b) + double(c)); }
 inline float exp2_approx(float x) { return std::exp2(x); }
 
 }  // namespace WF_TARGET
