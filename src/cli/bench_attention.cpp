@@ -13,7 +13,7 @@ namespace {
 
 struct Options {
   std::string head_dims = "64,128,256", masks = "none,causal", seqlens = "512,1024,2048,4096,8192,16384",
-              types = "bf16", heads, json;
+              types = "bf16", heads, json, set = "prefill";
   int rounds = 30;
   bool ladder = false;
 };
@@ -41,6 +41,7 @@ Status run(const Options& o) {
     add("--library", library.string());
     return run_script("attention_ladder.py", ladder, words);
   }
+  add("--set", o.set);
   add("--masks", o.masks);
   add("--seqlens", o.seqlens);
   add("--types", o.types);
@@ -53,6 +54,7 @@ Status run(const Options& o) {
 int bench_attention_main(int argc, char** argv) {
   Options o;
   CLI::App app("Speed of attention on a Hopper GPU, beside PyTorch's kernels", "warpfold bench attention");
+  app.add_option("--set", o.set, "comma-separated: prefill, gqa, e4m3, window, varlen, rises")->capture_default_str();
   app.add_option("--head-dims", o.head_dims, "comma-separated")->capture_default_str();
   app.add_option("--masks", o.masks, "none, causal")->capture_default_str();
   app.add_option("--seqlens", o.seqlens, "16k tokens in all")->capture_default_str();

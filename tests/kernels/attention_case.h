@@ -5,15 +5,17 @@
 // for fp32):
 //   |O - want| <= (u + e) sum_j P_j |V_j| / sum_j P_j + u_out |O|,
 // where e covers fp32: exponentials (arguments up to about 2^5 with error 2^-24 each: 2^-18), sums of n terms
-// (n 2^-24), and 7.6e-5 where exponentials are polynomials, softcap 2^-20 for a capped score (scores.h) and
-// 2^-17 for the roundings of ALiBi and bias, up to 2^4 each. Sums of P are of the unrounded values, so
-// roundings do not cancel. fp16 rounds what is below 2^-14 to multiples of 2^-24: 2^-25 more for O, and 2^-25
-// sum_j |V_j| for P. |LSE - want| <= e + 2^-22 |want|.
-// Of a row with a score above 2^5, what is subtracted from it is rounded, too: 2^-22 of the largest score
-// more. e4m3: u is 2^-4, and P, times 2^8, is rounded to multiples of 2^-9 where it is small: 2^-18 sum_j
-// |V_j|. The chip's sums keep 13 bits after the leading one of the largest of an instruction's 33 terms: with
-// S the largest sum |q||k| of the row, a score is off by scale head_dim / 32 * 33 * 2^-13 S, and O by
-// seqlen_k / 32 * 33 * 2^-13 sum_j P_j |V_j| more.
+// (n 2^-24), softcap 2^-20 for a capped score (scores.h) and 2^-17 for the roundings of ALiBi and bias, up to
+// 2^4 each. Sums of P are of the unrounded values, so roundings do not cancel. fp16 rounds what is below
+// 2^-14 to multiples of 2^-24: 2^-25 more for O, and 2^-25 sum_j |V_j| for P, whose sum is 1 or more. |LSE -
+// want| <= e + 2^-22 |want|. Of a row with a score above 2^5, what is subtracted from it is rounded, too:
+// 2^-22 of the largest score more. A product adds 17 terms, each cut at 2^-24 of the largest: with S the
+// largest sum |q||k| of the row, a score is off by scale head_dim / 16 * 17 * 2^-24 S, and P and its sum by
+// that much of them each. e4m3: u is 2^-4, and P, times 2^b (8, of eager tiles 5: softmax.h), is rounded to
+// multiples of 2^-9 where it is small: 2^-10-b sum_j |V_j|. The chip's sums keep 13 bits after the leading
+// one of the largest of an instruction's 33 terms: a score is off by scale head_dim / 32 * 33 * 2^-13 S, and
+// O by seqlen_k / 32 * 33 * 2^-13 sum_j P_j |V_j| more. Eager tiles have the same bound: what they subtract
+// is a score of the row, too (softmax.h).
 //
 // Around and between tensors lies NaN: in K and V past each sequence's end, in Q's, in O's padding, which
 // must stay. WF_SEEDS=n runs n schedules of each case instead of the default; WF_CASE=text only the cases
@@ -112,6 +114,10 @@ struct Case {
     bool bias_repeats = false;  // one row of bias for all
   } options = {};
   bool steep = false;  // the last keys are the largest by far, so that the maximum of the first is far below
+  // Scores are `bits` higher, as powers of 2: in each key tile than in the one visited before, so that maxima
+  // rise; of the key visited last; of one key. Or some columns are 20 times as large.
+  enum class Data { normal, rising, last_key, one_hot, outliers } data = Data::normal;
+  double bits = 0;
   bool descale = false;  // 8-bit: with factors of each sequence and KV head
 };
 
@@ -147,6 +153,32 @@ struct Biases {
                : value[size_t(b * batch_stride + h * head_stride + i * row_stride + j * key_stride)];
   }
 };
+
+// Gives normal Q and K of one length the form of c.data, by column 0, which is the same for all rows of Q.
+template <class Config, class T>
+void shape_scores(const Case& c, int d, Rows<T>& q, Rows<T>& k) {
+  const int tiles = (c.seqlen_k + Config::tile_keys - 1) / Config::tile_keys;
+  const double q0 = 8, k0 = std::log(2.0) * std::sqrt(double(d)) / q0 * c.bits;
+  for (int b = 0; b < c.batches; ++b) {
+    for (int h = 0; h < c.heads; ++h)
+      for (int i = 0; i < c.seqlen_q; ++i)
+        for (int x = 0; x < d; ++x) {
+          if (c.data == Case::Data::outliers && x % 37 == 3)
+            q.at(b, i, h, x) = from_double<T>(20 * to_double(q.at(b, i, h, x)));
+          if (c.data != Case::Data::outliers && x == 0) q.at(b, i, h, x) = from_double<T>(q0);
+        }
+    for (int h = 0; h < c.kv_heads; ++h)
+      for (int j = 0; j < c.seqlen_k; ++j)
+        for (int x = 0; x < d; ++x) {
+          const double times = c.data == Case::Data::rising     ? tiles - 1 - j / Config::tile_keys
+                               : c.data == Case::Data::last_key ? j == 0
+                                                                : j == c.seqlen_k * 2 / 3;
+          if (c.data == Case::Data::outliers && x % 37 == 3)
+            k.at(b, j, h, x) = from_double<T>(20 * to_double(k.at(b, j, h, x)));
+          if (c.data != Case::Data::outliers && x == 0) k.at(b, j, h, x) = from_double<T>(k0 * times);
+        }
+  }
+}
 
 // One launch; the text says what is wrong, empty if nothing. Adds the launch's time to `ms`.
 template <class Config, class Out>
@@ -187,6 +219,7 @@ std::string check(const Case& c, uint64_t seed, double& ms) {
   fill(q, qs, q_packed, c.heads, d, c.spread);
   fill(k, ks, k_packed, c.kv_heads, d, 1);
   fill(v, ks, k_packed, c.kv_heads, dv, 1);
+  if (c.data != Case::Data::normal) shape_scores<Config>(c, d, q, k);
 
   Problem p;
   p.type = std::is_same_v<T, bf16> ? DType::kBF16 : std::is_same_v<T, f16> ? DType::kF16 : DType::kF8E4M3;
@@ -280,8 +313,7 @@ std::string check(const Case& c, uint64_t seed, double& ms) {
                                      : 0x1p-24;
   };
   const double u = unit(T{}), u_out = unit(Out{});
-  const double e = 0x1p-18 + (c.options.softcap + 8) * 0x1p-20 + c.seqlen_k * 0x1p-24 +
-                   (Config::polynomial > 0 ? 7.6e-5 : 0);
+  const double e = 0x1p-18 + (c.options.softcap + 8) * 0x1p-20 + c.seqlen_k * 0x1p-24;
   const auto wrong = [&](const char* what, int b, int i, int h, int x, double got, double want) {
     return "wrong " + std::string(what) + " of batch " + std::to_string(b) + ", row " + std::to_string(i) +
            ", head " + std::to_string(h) + ", column " + std::to_string(x) + ", seed " +
@@ -315,7 +347,8 @@ std::string check(const Case& c, uint64_t seed, double& ms) {
         const bool none = top == -INFINITY;
         const double large = !none && std::fabs(top) > 32 ? std::fabs(top) * 0x1p-22 : 0;
         const double score =
-            Config::eight_bit ? double(p.scale) * (d + 31) / 32 * 33 * 0x1p-13 * largest_size : 0;
+            double(p.scale) * largest_size *
+            (Config::eight_bit ? (d + 31) / 32 * 33 * 0x1p-13 : (d + 15) / 16 * 17 * 0x1p-24);
         const double products = Config::eight_bit ? (sk + 31) / 32 * 33 * 0x1p-13 : 0;
         for (double& w : weight) sum += w = none ? 0 : std::exp(w - top);
         if (!none) sum += std::exp(sink - top);
@@ -332,9 +365,10 @@ std::string check(const Case& c, uint64_t seed, double& ms) {
           }
         for (int x = 0; x < dv; ++x) {
           const double got = to_double(o.at(qb, qi, h, x)), w = want[size_t(x)];
-          const double small = std::is_same_v<T, f16>    ? 0x1p-25 * (1 + values[size_t(x)])
-                               : std::is_same_v<T, e4m3> ? 0x1p-18 * values[size_t(x)]
-                                                         : 0;
+          const double small = std::is_same_v<T, f16> ? 0x1p-25 * (1 + values[size_t(x)])
+                               : std::is_same_v<T, e4m3>
+                                   ? std::exp2(-10 - Config::probability_bits) * values[size_t(x)]
+                                   : 0;
           if (!(std::fabs(got - w) <=
                 (u + e + large + 2 * score + products) * size[size_t(x)] + u_out * std::fabs(got) + small))
             return wrong("O", b, i, h, x, got, w);

@@ -4,11 +4,10 @@
 Against float64. Error bound, with u the relative error of rounding to the input type (2^-8 bf16, 2^-11 fp16): P is rounded
 to it, sums and products are in fp32, O is rounded once to its own type:
   |O - want| <= (u + e + 2 s) sum_j P_j |V_j| + u_out |O|,   |LSE - want| <= e + s + 2^-22 |want|
-where e = 2^-17 + seqlen_k 2^-24 covers fp32 (and 7.6e-5 more where exponentials are polynomials), and s is the largest error of
-a score: each m64nNk16 product adds 17 terms, each cut at 2^-24 of the largest, which is at most sum |q||k|, so
+where e = 2^-17 + seqlen_k 2^-24 covers fp32, and s is the largest error of a score: each m64nNk16 product adds 17 terms, each cut at 2^-24 of the largest, which is at most sum |q||k|, so
 s = scale * head_dim / 16 * 17 * 2^-24 * max_j sum |q||k_j|; P_j and their sum are off by a factor exp(s) each. fp16 rounds what is
 below 2^-14 to multiples of 2^-24: 2^-25 more for O, and 2^-25 sum_j |V_j| for P.
-e4m3 rounds P, times 2^8, by 2^-4 of it or 2^-9 / 2: 2^-18 sum_j |V_j|; its products keep 13 bits after the leading one of the largest
+e4m3 rounds P, times 2^b (8; of eager tiles 5), by 2^-4 of it or 2^-9 / 2: 2^-10-b sum_j |V_j|; its products keep 13 bits after the leading one of the largest
 of 33 terms, so u is 2^-13 for 2^-24 above, and O is off by seqlen_k / 32 * 33 * 2^-13 sum_j P_j |V_j| more.
 Memory between rows, heads and sequences and past their ends holds NaN; around O and LSE nothing may be written.
 """
@@ -32,6 +31,7 @@ import edge_memory  # noqa: E402
 BF16, F16, F32, E4M3 = torch.bfloat16, torch.float16, torch.float32, torch.float8_e4m3fn
 U = {E4M3: 2.0**-4, BF16: 2.0**-8, F16: 2.0**-11, F32: 2.0**-24}
 NAN = float("nan")
+EAGER_E4M3 = ("d128_plain_e4m3", "d128_causal_e4m3")
 
 
 def padded(rng, batches, rows, heads, dim, dtype):
@@ -72,11 +72,32 @@ def reference(q, k, v, window, scale, softcap=0, sink=None, alibi=None, bias=Non
     return (p @ v).transpose(0, 1), (p @ v.abs()).transpose(0, 1), (s.isfinite().double() @ v.abs()).transpose(0, 1), lse, error
 
 
+def tile_keys(name):
+    """Of a tile without options."""
+    d, dv = dims(name)
+    if "e4m3" in name:
+        return 96 if d == 256 else 128
+    return 80 if d == 256 else 112 if dv == 192 else 176 if name == "d96_plain" else 144 if "pair" in name else 128
+
+
+def shape_scores(q, k, tile, data, bits):
+    """Scores become `bits` higher, as powers of 2: of each key tile than of the one visited before; of the key visited
+    last; of one key. Or some columns are 20 times as large."""
+    keys = torch.arange(k.shape[1], device="cuda")
+    if data == "outliers":
+        for x in (q, k):
+            x[..., 3::37] = (x[..., 3::37].float() * 20).to(x.dtype)
+        return
+    times = {"rising": (k.shape[1] - 1) // tile - keys // tile, "last_key": keys == 0, "one_hot": keys == k.shape[1] * 2 // 3}[data]
+    q[..., 0] = torch.full(q.shape[:-1], 8.0, device="cuda").to(q.dtype)
+    k[..., 0] = (math.log(2) * math.sqrt(q.shape[-1]) / 8 * bits * times.float())[None, :, None].expand(k.shape[:-1]).to(k.dtype)
+
+
 def check(lib, rng, tile, dtype, batches, heads, kv_heads, sq, sk, d, dv, causal, out=None, q_lengths=None, k_lengths=None,
-          packed=False, lse_wanted=True, spread=1.0, workspace=True, window=None, softcap=0, sink=False, alibi=False, bias=None, descale=False):
-    """window: (left, right) instead of `causal`. bias: a dtype, bool for a mask."""
+          packed=False, lse_wanted=True, spread=1.0, workspace=True, window=None, softcap=0, sink=False, alibi=False, bias=None, descale=False, shape=None):
+    """window: (left, right) instead of `causal`. bias: a dtype, bool for a mask. shape: of scores, see shape_scores()."""
     case = dict(tile=lib.tiles[tile] if tile >= 0 else "auto", dtype=dtype, out=out, batches=batches, heads=(heads, kv_heads),
-                seqlen=(sq, sk), dims=(d, dv), causal=causal, q_lengths=q_lengths, k_lengths=k_lengths, packed=packed, window=window, softcap=softcap, sink=sink, alibi=alibi, bias=bias, descale=descale)
+                seqlen=(sq, sk), dims=(d, dv), causal=causal, q_lengths=q_lengths, k_lengths=k_lengths, packed=packed, window=window, softcap=softcap, sink=sink, alibi=alibi, bias=bias, descale=descale, shape=shape)
     eight_bit = dtype == E4M3
     out = out or (BF16 if eight_bit else dtype)
     ql, kl = q_lengths or [sq] * batches, k_lengths or [sk] * batches
@@ -97,6 +118,8 @@ def check(lib, rng, tile, dtype, batches, heads, kv_heads, sq, sk, d, dv, causal
         for x, lengths, firsts, is_packed, size in ((q, ql, qs, qp, spread), (k, kl, ks, kp, 1), (v, kl, ks, kp, 1)):
             part = rows(x, b, lengths, firsts, is_packed)
             part.copy_((torch.randn(part.shape, device="cuda") * size).to(dtype))
+    if shape is not None:
+        shape_scores(q, k, tile_keys(case["tile"]), *shape)
     t = lambda x: torch.tensor(x, device="cuda", dtype=torch.int32)  # noqa: E731
     lengths = {}
     if q_lengths is not None:
@@ -129,7 +152,8 @@ def check(lib, rng, tile, dtype, batches, heads, kv_heads, sq, sk, d, dv, causal
     again = o.clone()
     lib.run(problem, tile)
     assert torch.equal(again.nan_to_num(7), o.nan_to_num(7)), (case, "another result in the second run")
-    e = 2.0**-17 + sk * 2.0**-24 + (7.6e-5 if tile < 0 or "polynomial" in lib.tiles[tile] else 0)
+    e = 2.0**-17 + sk * 2.0**-24
+    p_unit = 2.0**-25 if dtype == F16 else 2.0**-15 if case["tile"] in EAGER_E4M3 else 2.0**-18
     for b in range(batches):
         parts = [rows(x, b, n, firsts, is_packed).double() * f.repeat_interleave(x.shape[-2] // kv_heads)[:, None]
                  for x, n, firsts, is_packed, f in ((q, ql, qs, qp, factors[0, b]), (k, kl, ks, kp, factors[1, b]), (v, kl, ks, kp, factors[2, b]))]
@@ -138,7 +162,7 @@ def check(lib, rng, tile, dtype, batches, heads, kv_heads, sq, sk, d, dv, causal
                                                           options["bias"][b, :, :ql[b], :kl[b]] if bias is not None else None, eight_bit)
         got = rows(o, b, ql, qs, qp)
         sums = -(-kl[b] // 32) * 33 * 2.0**-13 if eight_bit else 0
-        small = 2.0**-25 + (values * (2.0**-25 if dtype == F16 else 2.0**-18) if dtype in (F16, E4M3) else 0)
+        small = 2.0**-25 + (values * p_unit if dtype in (F16, E4M3) else 0)
         bound = (U[dtype] + e + sums + 2 * score.transpose(0, 1)[..., None]) * size + U[out] * got.double().abs() + small
         wrong = ~((got.double() - want).abs() <= bound)
         assert not bool(wrong.any()), (case, b, int(wrong.sum()), "wrong elements of O, first", wrong.nonzero()[0].tolist(),
@@ -239,6 +263,23 @@ def check_e4m3(lib, rng, few):
     return count
 
 
+def check_rises(lib, rng):
+    """Maxima that rise within and beyond what eager tiles let through, by every tile without options."""
+    count = 0
+    shapes = [("rising", x) for x in (4, 11, 18, 1024, -7)] + [("last_key", x) for x in (9, 17.5, 1024)] + [("one_hot", 40), ("outliers", 0)]
+    shapes_e4m3 = [("rising", x) for x in (3, 6, 12)] + [("last_key", x) for x in (5, 20)] + [("one_hot", 12)]
+    for tile, name in enumerate(lib.tiles):
+        if name.split("_")[1] in ("window", "scores", "bias"):
+            continue
+        d, dv = dims(name)
+        for shape in shapes_e4m3 if "e4m3" in name else shapes:
+            for sq, sk in ((70, 520), (300, 290), (400, 1100 if shape[1] < 1024 else 500)):
+                for dtype in (E4M3,) if "e4m3" in name else (BF16, F16):
+                    count += check(lib, rng, tile, dtype, 1, 2, 1, sq, sk, d, dv, "causal" in name, out=rng.choice([None, F32]), shape=shape)
+    print(f"{count} cases of rising maxima right", flush=True)
+    return count
+
+
 def check_graph(lib):
     """Replays of a captured launch are bit-equal; two streams with a workspace each do not disturb each other."""
     q, k, v = (torch.randn(4, 1024, 8, 128, device="cuda", dtype=BF16) for _ in range(3))
@@ -282,7 +323,7 @@ def main():
             continue
         d, dv = dims(name)
         causal = "causal" in name
-        sizes = edges(80 if d == 256 else 112 if dv == 192 else 176 if name == "d96_plain" else 176 if "wide" in name else 192 if "two" in name else 128)
+        sizes = edges(tile_keys(name))
         for sq in sizes[::3] if few else sizes:
             for sk in [0] + (sizes[::3] if few else sizes):
                 ratio = rng.choice([1, 1, 2, 3, 8])
@@ -305,6 +346,7 @@ def main():
                                    max(kl) + rng.choice([0, 7]), d, dv, causal, q_lengths=None if only < 0.15 else ql, k_lengths=None if only > 0.85 else kl,
                                    packed=packed and 0.15 <= only <= 0.85)
     print(f"{count} cases right with lengths and other head dims", flush=True)
+    count += check_rises(lib, rng)
     count += check_options(lib, rng, few)
     count += check_e4m3(lib, rng, few)
     for d in () if few else (64, 128, 256):

@@ -12,10 +12,19 @@ KERNEL, PRODUCER, RASTER, SOFTMAX, OUTPUT, VIEW, SCORES = (FOLDER + x + ".h" for
 VALUES, LAUNCH, CONFIG, PIPELINE = FOLDER + "values.h", FOLDER + "launch.h", FOLDER + "config.h", "warpfold/kernels/pipeline.h"
 
 E4M3 = "attention_e4m3_emulated_test.cpp"
+EAGER = "attention_eager_emulated_test.cpp"
 OPTIONS, ORDER = "attention_options_emulated_test.cpp", "attention_raster_test.cpp"
+
+EXPONENTIALS = """
+      if (!weights.template update_eagerly<Element>(next, scores, scale_log2)) {
+        weights.template update<kMasked>(scores, scale_log2);
+        to_operand<Element>(next, scores);
+      }
+      """
 
 # (what is wrong, file, text, replacement[, test])
 MUTANTS = [
+    ("nobody waits for the kernel before", KERNEL, "  hopper::grid_dependency_wait();\n", ""),
     ("K loaded into a stage in use", PRODUCER, "hopper::mbarrier_wait(shared.k_empty(k.stage), k.parity ^ 1);", ""),
     ("V loaded into a stage in use", PRODUCER, "hopper::mbarrier_wait(shared.landing_empty(v.stage), v.parity ^ 1);", ""),
     ("Q loaded over rows in use", PRODUCER, "hopper::mbarrier_wait(shared.q_empty(w), parity);", ""),
@@ -28,8 +37,10 @@ MUTANTS = [
     ("scores used, and K released, while Q K^T runs", KERNEL, "finish_scores<1>", "finish_scores<2>"),
     ("O used, and V released, while P V runs", KERNEL, "hopper::wgmma_wait<0>();\n    hopper::keep_in_registers(sums);",
      "hopper::keep_in_registers(sums);"),
-    ("probabilities overwritten under P V", KERNEL, "finish_values(sums, p);\n    to_operand<typename Config::Element>(p, scores);",
-     "to_operand<typename Config::Element>(p, scores);\n    finish_values(sums, p);"),
+    ("probabilities overwritten under P V", KERNEL, "finish_values(sums, p);\n      to_operand<Element>(next, scores);",
+     "to_operand<Element>(next, scores);\n      finish_values(sums, p);"),
+    ("probabilities overwritten eagerly under P V", KERNEL, "if constexpr (Config::p_buffers == 1) finish_values(sums, p);" + EXPONENTIALS +
+     "if constexpr (Config::p_buffers == 2) {", EXPONENTIALS + "{"),
     ("O rescaled under P V", KERNEL, "rescale(sums, weights);\n    issue_values(sums, p);\n    pass_turn",
      "issue_values(sums, p);\n    rescale(sums, weights);\n    pass_turn"),
     ("O not rescaled", KERNEL, "sums[i] *= weights.correction[i / 2 % 2];", ";"),
@@ -44,7 +55,7 @@ MUTANTS = [
     ("skipped keys of V are kept", KERNEL,
      "      release<Config::cluster>(shared.v_empty(stage(values)));\n      if (i < all)", "      if (i < all)"),
     ("skipped stages are not counted", KERNEL, "i <= count; ++i, ++values", "i <= count; ++i"),
-    ("order of P's registers", VALUES, "p[i / 8][i / 2 % 4] =", "p[i / 8][i / 4 % 2 + i / 2 % 2 * 2] ="),
+    ("order of P's registers", VALUES, "p[i] = pack<Element>", "p[i % 2 * 2 + i / 2] = pack<Element>"),
     ("causal limit off by one", VIEW, "Config::causal && row + 1 + more < all ? row + 1 + more : all",
      "Config::causal && row + more < all ? row + more : all"),
     ("narrow products of one key too many", VIEW, "<= Config::narrow_keys", "<= Config::narrow_keys + 1"),
@@ -85,6 +96,24 @@ MUTANTS = [
     ("maximum of half the quad", SOFTMAX, "row = fmaxf(row, hopper::shuffle_xor(row, 2));", ""),
     ("sum of half the quad", SOFTMAX, "sum[r] += hopper::shuffle_xor(sum[r], 2);", ""),
     ("sum not corrected", SOFTMAX, "sum[r] *= correction[r];", ""),
+    ("too large sums are let through", SOFTMAX, "if (hopper::warp_any(!fits)) return false;", "", EAGER),
+    ("each thread decides for itself", SOFTMAX, "hopper::warp_any(!fits)", "!fits", EAGER),
+    ("the second row's sum may be anything", SOFTMAX, "more[0] <= limit && more[1] <= limit", "more[0] <= limit", EAGER),
+    ("what is no number fits", SOFTMAX, "more[0] <= limit && more[1] <= limit", "!(more[0] > limit) && !(more[1] > limit)", EAGER),
+    ("P beyond fp16's range", SOFTMAX, "448 : 1024", "448 : 1e30f", EAGER),
+    ("P beyond e4m3's range", SOFTMAX, "448 : 1024", "1024 : 1024", EAGER),
+    ("a rejected sum counts", SOFTMAX, "if (hopper::warp_any(!fits)) return false;\n    sum[0] += more[0];",
+     "sum[0] += more[0];\n    if (hopper::warp_any(!fits)) return false;", EAGER),
+    ("an eager sum does not count", SOFTMAX, "sum[1] += more[1];", "", EAGER),
+    ("O is corrected again after an eager tile", SOFTMAX, "changed = false;\n    return true;", "return true;", EAGER),
+    ("the new maximum for the sum, the old one for O", SOFTMAX, "changed = hopper::warp_any(correction[0] != 1 || correction[1] != 1);", "changed = false;", EAGER),
+    ("the first row's correction decides for both", SOFTMAX, "correction[0] != 1 || correction[1] != 1", "correction[0] != 1", EAGER),
+    ("eager P by the other row's maximum", SOFTMAX, "scale_log2, shift[r]));", "scale_log2, shift[1 - r]));", EAGER),
+    ("eager P without its bits", SOFTMAX, "{kBits - top[0] * scale_log2, kBits - top[1] * scale_log2}", "{-top[0] * scale_log2, -top[1] * scale_log2}", EAGER),
+    ("rejected P is used", KERNEL, "        to_operand<Element>(next, scores);\n      }", "      }", EAGER),
+    ("P's buffers do not change places", KERNEL, "step<kMasked>(sums, other, p, weights", "step<kMasked>(sums, p, other, weights", EAGER),
+    ("P of an odd step stays where it is", KERNEL, "p[i / 4][i % 4] = other[i / 4][i % 4];", ";", EAGER),
+    ("two steps where one is left", KERNEL, "for (; n > last; n -= 2)", "for (; n >= last; n -= 2)", EAGER),
     ("LSE in base 2", SOFTMAX, "* 0.6931471805599453f", ""),
     ("rows without keys are divided by 0", OUTPUT, "softmax.sum[r] == 0 ? 0 : inverse", "inverse"),
     ("rows past the end are stored", OUTPUT, "row < tile.extent.seqlen_q", "row <= tile.extent.seqlen_q"),
@@ -96,7 +125,8 @@ MUTANTS = [
     ("left limit off by one", VIEW, "e.seqlen_q - window.left;", "e.seqlen_q - window.left + 1;", OPTIONS),
     ("right limit off by one", VIEW, "more + window.right", "more + window.right + 1", OPTIONS),
     ("keys on the left are not hidden", KERNEL, "key < view.begin[r] - first_key", "false", OPTIONS),
-    ("key tiles on the left are not masked", KERNEL, "n < view.whole_first", "false", OPTIONS),
+    ("key tiles on the left are not masked", KERNEL, "Config::windowed ? view.whole_first : 0", "view.first", OPTIONS),
+    ("key tiles on the left are not masked, with rules", KERNEL, "n < view.whole_first", "false", OPTIONS),
     ("masking on the left starts a tile late", VIEW, "last_row) + Config::tile_keys - 1) / Config::tile_keys", "last_row)) / Config::tile_keys", OPTIONS),
     ("the first row's left limit for all", VIEW, "first_key<Config>(e, window, last_row)", "first_key<Config>(e, window, first_row)", OPTIONS),
     ("the lowest key tile is left out", VIEW, "first_key_tile<Config>(e, window, first_row);", "first_key_tile<Config>(e, window, first_row) + 1;", OPTIONS),
@@ -127,7 +157,7 @@ MUTANTS = [
     ("tiles of V that are not fetched in a window", PRODUCER, "n = first_key_tile<Config>(tile.extent, window, tile.place.row); n <", "n = 0; n <", E4M3),
     ("columns are parted the other way round", VALUES, "swaps ? 0x7531 : 0x6420", "swaps ? 0x6420 : 0x7531", E4M3),
     ("rows of V^T without the exchange", VALUES, "(matrix % 2 ^ r / 4)", "matrix % 2", E4M3),
-    ("keys 8 further on in P's low half", VALUES, "p[i / 16][i / 8 % 2 * 2 + r]", "p[i / 16][(1 - i / 8 % 2) * 2 + r]", E4M3),
+    ("keys 8 further on in P's low half", VALUES, "at = i / 2 * 8 +", "at = (1 - i / 2) * 8 +", E4M3),
     ("correction of P's bits", SOFTMAX, "if constexpr (kBits != 0) shift[r] -= kBits;", "", E4M3),
     ("LSE with P's bits", SOFTMAX, "kBits != 0 ? lse - kBits * 0.6931471805599453f : lse", "lse", E4M3),
     ("descales of another KV head", KERNEL, "begin.head / heads_per_kv;", "0;", E4M3),

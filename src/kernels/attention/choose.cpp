@@ -8,54 +8,40 @@
 namespace warpfold::kernels::attention {
 namespace {
 
-// The first row whose tile serves the problem and whose length is no more than either of the problem's is taken: head dims
-// rise, and tiles with options, which serve every mask, come last.
-// Gains: against the runner-up on an H200, bf16, 16k tokens, 512 to 16k keys
-// (docs/notes: 2026-12-02-attention-first.md, 2026-12-03-attention-pairs.md); rows without have not been measured.
+// The first row whose tile serves the problem and whose length is no more than either of the problem's is
+// taken: head dims rise, and tiles with options, which serve every mask, come last. Gains: against the
+// runner-up on an H200, bf16, 16k tokens, 512 to 16k keys (docs/notes/2026-12-03-attention-experiments.md,
+// where the rest that was tried is, too); rows without have not been measured.
 struct Row {
   TileId tile;
   int64_t least_length;
 };
 constexpr Row table[] = {
-    {TileId::d64_plain_turns, 0},  // 4 to 7 % over overlapped
-    {TileId::d64_causal, 0},       // 0 to 4 % over overlapped
-    {TileId::d96_plain, 0},
-    {TileId::d96_causal, 0},
-    {TileId::d128_plain_wide_cluster, 2048},  // 2 to 3 % over single blocks
-    {TileId::d128_plain, 0},                  // 0 to 4 % over turns from 1k on
-    {TileId::d128_causal, 0},                 // within 1 % of overlapped
-    {TileId::d192x128_plain, 0},
-    {TileId::d192x128_causal, 0},
-    {TileId::d192_plain, 0},
-    {TileId::d192_causal, 0},
-    {TileId::d256_plain, 0},              // within 1 % of turns
-    {TileId::d256_causal_overlapped, 0},  // 1 to 2 % over turns
-    {TileId::d64_plain_e4m3, 0},
-    {TileId::d64_causal_e4m3, 0},
-    {TileId::d128_plain_e4m3, 0},
-    {TileId::d128_causal_e4m3, 0},
-    {TileId::d256_plain_e4m3, 0},
-    {TileId::d256_causal_e4m3, 0},
-    {TileId::d64_window, 0},
-    {TileId::d96_window, 0},
-    {TileId::d128_window, 0},
-    {TileId::d192x128_window, 0},
-    {TileId::d192_window, 0},
-    {TileId::d256_window, 0},
-    {TileId::d64_window_e4m3, 0},
-    {TileId::d128_window_e4m3, 0},
-    {TileId::d256_window_e4m3, 0},
-    {TileId::d64_scores, 0},
-    {TileId::d96_scores, 0},
-    {TileId::d128_scores, 0},
-    {TileId::d192x128_scores, 0},
-    {TileId::d192_scores, 0},
-    {TileId::d256_scores, 0},
-    {TileId::d64_bias, 0},
-    {TileId::d96_bias, 0},
-    {TileId::d128_bias, 0},
-    {TileId::d192x128_bias, 0},
-    {TileId::d192_bias, 0},
+    {TileId::d64_plain, 0},   // 8 to 13 % over the maximum of each tile
+    {TileId::d64_causal, 0},  // 3 to 15 %
+    {TileId::d96_plain, 0},          {TileId::d96_causal, 0},
+    {TileId::d128_plain_pair, 8192},  // 1 to 2 % over the next row from 8k on
+    {TileId::d128_plain, 0},          // 9 to 12 % over the maximum of each tile
+    {TileId::d128_causal, 2048},      // 3 to 6 % over the next row from 2k on
+    {TileId::d128_causal_short, 0},   // 1 to 3 % over the row before and the maximum of each tile up to 1k
+    {TileId::d192x128_plain, 0},     {TileId::d192x128_causal, 0},
+    {TileId::d192_plain, 0},         {TileId::d192_causal, 0},
+    {TileId::d256_plain, 0},   // 0 to 2 % over the maximum of each tile
+    {TileId::d256_causal, 0},  // 1 to 12 % over eager in turns
+    {TileId::d64_plain_e4m3, 0},     {TileId::d64_causal_e4m3, 0},
+    {TileId::d128_plain_e4m3, 0},   // 17 % over the maximum of each tile at 16k
+    {TileId::d128_causal_e4m3, 0},  // 15 %
+    {TileId::d256_plain_e4m3, 0},    {TileId::d256_causal_e4m3, 0},
+    {TileId::d64_window, 0},         {TileId::d96_window, 0},
+    {TileId::d128_window, 0},        {TileId::d192x128_window, 0},
+    {TileId::d192_window, 0},        {TileId::d256_window, 0},
+    {TileId::d64_window_e4m3, 0},    {TileId::d128_window_e4m3, 0},
+    {TileId::d256_window_e4m3, 0},   {TileId::d64_scores, 0},
+    {TileId::d96_scores, 0},         {TileId::d128_scores, 0},
+    {TileId::d192x128_scores, 0},    {TileId::d192_scores, 0},
+    {TileId::d256_scores, 0},        {TileId::d64_bias, 0},
+    {TileId::d96_bias, 0},           {TileId::d128_bias, 0},
+    {TileId::d192x128_bias, 0},      {TileId::d192_bias, 0},
     {TileId::d256_bias, 0},
 };
 

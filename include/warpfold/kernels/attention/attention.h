@@ -96,7 +96,7 @@ Result<int64_t> workspace_bytes(const Problem& problem);
 // Launches the problem on `stream` (a cudaStream_t; null is the default stream) of the current device, with the tile
 // that the table names for it or with the given one.
 // Errors: those of can_run; a tile that is not compiled for such a problem; no CUDA in this build; a device that is no
-// Hopper GPU; a failed launch.
+// Hopper GPU, or on which an argument does not lie; a failed launch.
 Status run(const Problem& problem, void* stream, std::optional<TileId> tile = {});
 
 }  // namespace warpfold::kernels::attention

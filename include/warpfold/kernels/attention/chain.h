@@ -73,9 +73,9 @@ constexpr Chain chain() {
   c.plan = Config::plan();
   c.threads = Config::threads;
   c.cluster = Config::cluster;
-  // Scores, probabilities as operand A and O live at the same time; beside them the softmax of two rows, limits of the
-  // mask, stages and addresses.
-  c.accumulators = Config::scores + 4 * Config::fragments + Config::sums;
+  // Scores, probabilities as operand A and O live at the same time; beside them the softmax of two rows,
+  // limits of the mask, stages and addresses.
+  c.accumulators = Config::scores + 4 * Config::fragments * Config::p_buffers + Config::sums;
   c.math_registers = Config::math_registers;
   c.producer_registers = Config::producer_registers;
   c.registers_needed = c.accumulators + 24;

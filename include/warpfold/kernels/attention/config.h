@@ -59,8 +59,8 @@ struct Config : TileType {
   static constexpr int scores = tile_keys / 2, sums = v_head_dim / 2;  // registers of a thread
   static constexpr int depth = 32 / sizeof(Element);                   // elements of K of an instruction
   static constexpr int fragments = tile_keys / depth;                  // of P, 4 registers each
-  // Of e4m3: P times 2^8 uses its range, up to 448.
-  static constexpr int probability_bits = eight_bit ? 8 : 0;
+  // Of e4m3: P times 2^8 uses its range, up to 448; eagerly there is room left to rise (softmax.h).
+  static constexpr int probability_bits = !eight_bit ? 0 : TileType::eager ? 5 : 8;
 
   static constexpr int q_bytes = QTile::bytes, k_bytes = KTile::bytes, v_bytes = VTile::bytes;
   static constexpr int landing_bytes = Landing::bytes;
@@ -115,6 +115,7 @@ struct Config : TileType {
   static_assert(share * cluster == tile_keys && share % 8 == 0, "each block of a cluster fetches an equal share");
   static_assert(cluster == 1 || !eight_bit, "a tile is transposed where it comes");
   static_assert(!eight_bit || math_warpgroups == 2, "registers are dealt to two warpgroups");
+  static_assert(TileType::eager || TileType::p_buffers == 1, "P is made while P V runs only eagerly");
   static_assert(TileType::eight_bit == eight_bit, "tiles are for elements of one width");
   static_assert(cluster == 1 || !masked, "blocks of a cluster need the same keys");
 };

@@ -19,7 +19,7 @@ struct MathWarpgroup {
   static constexpr int keys = Config::tile_keys;
   using Sums = float[Config::sums];                      // of O (64, v_head_dim)
   using Probabilities = uint32_t[Config::fragments][4];  // P (64, keys)
-  using Weights = Softmax<Config::polynomial, Config::probability_bits>;
+  using Weights = SoftmaxOf<Config>;
   using Rules = std::conditional_t<Config::has_score_rules, RowRules<Config::has_bias>, NoRules>;
 
   const Shared<Config>& shared;
@@ -99,6 +99,7 @@ struct MathWarpgroup {
     return n >= view.whole || (Config::windowed && n < view.whole_first);
   }
   WF_ATOM static void rescale(Sums& sums, const Weights& weights) {
+    if (!weights.corrects()) return;
     WF_UNROLL
     for (int i = 0; i < Config::sums; ++i) sums[i] *= weights.correction[i / 2 % 2];
   }
@@ -115,10 +116,12 @@ struct MathWarpgroup {
     weights.template update<Config::masked>(scores, scale_log2);
     to_operand<typename Config::Element>(p, scores);
   }
-  // P V of the key tile before; scores and probabilities of tile n. O is rescaled while the scores are on their way.
+  // P V of the key tile before; scores of tile n and its probabilities, to `next`. O is rescaled while the
+  // scores are on their way. With one buffer `next` is p, which P V reads until it has finished.
   template <bool kMasked>
-  WF_ATOM void step(Sums& sums, Probabilities& p, Weights& weights, const View& view, const Rules& row,
-                    int n) {
+  WF_ATOM void step(Sums& sums, Probabilities& p, Probabilities& next, Weights& weights, const View& view,
+                    const Rules& row, int n) {
+    using Element = typename Config::Element;
     float scores[keys / 2];
     await_turn();
     issue_scores<keys>(scores, values + 1);
@@ -128,10 +131,43 @@ struct MathWarpgroup {
     finish_scores<1>(scores, values + 1);
     row.apply(scores, rules, n * keys);
     if constexpr (kMasked)
-      if (!Config::windowed || is_cut(view, n)) mask(scores, view, n * keys);
-    weights.template update<kMasked>(scores, scale_log2);
-    finish_values(sums, p);
-    to_operand<typename Config::Element>(p, scores);
+      if (!Config::has_score_rules || is_cut(view, n)) mask(scores, view, n * keys);
+    if constexpr (Config::eager) {
+      if constexpr (Config::p_buffers == 1) finish_values(sums, p);
+      if (!weights.template update_eagerly<Element>(next, scores, scale_log2)) {
+        weights.template update<kMasked>(scores, scale_log2);
+        to_operand<Element>(next, scores);
+      }
+      if constexpr (Config::p_buffers == 2) {
+        finish_values(sums, p);
+        hopper::define_again(next);
+      }
+    } else {
+      weights.template update<kMasked>(scores, scale_log2);
+      finish_values(sums, p);
+      to_operand<Element>(next, scores);
+    }
+  }
+  // Steps from n down to `last`. Two buffers change places, and do so without a copy where two steps follow
+  // each other.
+  template <bool kMasked>
+  WF_ATOM void steps(Sums& sums, Probabilities& p, Weights& weights, const View& view, const Rules& row,
+                     int& n, int last) {
+    if constexpr (Config::p_buffers == 1) {
+      for (; n >= last; --n) step<kMasked>(sums, p, p, weights, view, row, n);
+    } else {
+      Probabilities other;
+      if constexpr (!kMasked)  // masked steps are few
+        for (; n > last; n -= 2) {
+          step<kMasked>(sums, p, other, weights, view, row, n);
+          step<kMasked>(sums, other, p, weights, view, row, n - 1);
+        }
+      for (; n >= last; --n) {
+        step<kMasked>(sums, p, other, weights, view, row, n);
+        WF_UNROLL
+        for (int i = 0; i < Config::fragments * 4; ++i) p[i / 4][i % 4] = other[i / 4][i % 4];
+      }
+    }
   }
 
   // Takes the turn of a step that the others take and this warpgroup does not.
@@ -171,13 +207,12 @@ struct MathWarpgroup {
       Probabilities p;
       begin<keys>(p, weights, view, row, --n);
       --n;
-      if constexpr (Config::windowed) {
-        for (; n >= view.first; --n) step<true>(sums, p, weights, view, row, n);
-      } else {
-        if constexpr (Config::causal)
-          for (; n >= view.whole; --n) step<true>(sums, p, weights, view, row, n);
-        for (; n >= 0; --n) step<false>(sums, p, weights, view, row, n);
-      }
+      if constexpr (Config::masked && !Config::has_score_rules)
+        steps<true>(sums, p, weights, view, row, n, view.whole > view.first ? view.whole : view.first);
+      if constexpr (!Config::has_score_rules)
+        steps<false>(sums, p, weights, view, row, n, Config::windowed ? view.whole_first : 0);
+      if constexpr (Config::windowed)  // with rules registers are scarce: these are all steps
+        steps<true>(sums, p, weights, view, row, n, view.first);
       release_queries();
       rescale(sums, weights);
       issue_values(sums, p);

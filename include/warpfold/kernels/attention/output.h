@@ -25,6 +25,9 @@ struct Output {
 
 inline namespace WF_TARGET {
 
+template <class Config>
+using SoftmaxOf = Softmax<Config::probability_bits, Config::eager>;
+
 struct alignas(16) Words {
   uint32_t word[4];
 };
@@ -45,8 +48,7 @@ WF_ATOM Words transpose_quad(uint32_t w0, uint32_t w1, uint32_t w2, uint32_t w3)
 // sum, times value_scale.
 template <class Config>
 WF_ATOM void store(const Output& out, const Tile& tile, int first_row, float (&sums)[Config::sums],
-                   Softmax<Config::polynomial, Config::probability_bits>& softmax, float scale_log2,
-                   float value_scale) {
+                   SoftmaxOf<Config>& softmax, float scale_log2, float value_scale) {
   using Element = typename Config::Result;
   softmax.finish();
   const int lane = hopper::lane_id();

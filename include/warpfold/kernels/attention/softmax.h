@@ -1,34 +1,48 @@
 // Online softmax of the two rows that a thread shares with the other three lanes of its quad.
 //
-//   m' = max (m, scores),  correction = 2^(c (m - m')),  p = 2^(c (score - m')),  sum' = sum * correction + sum of p
+//   m' = max (m, scores),  correction = 2^(c (m - m')),  p = 2^(c (score - m') + b),  sum' = sum * correction
+//   + sum of p
 //
-// with c = scale * log2 e, so that an element costs one multiply-add and one exponential. A thread keeps the sum of its
-// own columns; the quad adds up at the end. Sums and outputs from before must be multiplied by `correction`.
+// with c = scale * log2 e, so that an element costs one multiply-add and one exponential. A thread keeps the
+// sum of its own columns; the quad adds up at the end. Sums and outputs from before must be multiplied by
+// `correction`.
+//
+// Eagerly, m stays: p = 2^(c (score - m) + b) needs no maximum of these scores first, and nothing is
+// corrected. The quotient of outputs and sum is the same whatever m is. What m must still do is to keep
+// numbers in range, so if in some row of the warp a thread's sum of its p exceeds L, or is no number, nothing
+// of this counts and the rule above is applied instead:
+//
+//   - Each p is at most L = 2^10, which fp16 holds; L = 448 for e4m3, its largest number, and b = 5 leaves
+//   2^3.8 to rise.
+//   - A rise beyond fp32 gives a sum of inf; a row that saw no key, with m = -inf, inf or, where a score is
+//   -inf, NaN.
+//   - The warp decides as one, since four lanes share a row and must have the same m.
+//   - m is a score of the row, so sum >= 2^b, and it is no more than the row's maximum, so that small p are
+//   no smaller than by
+//     the rule above: what rounds to a multiple of 2^-24 (fp16), 2^-9 (e4m3) is off by as little against the
+//     sum as there.
+//   - Exponents c score and c m are rounded as there; p is off by 2^-23 |c m| more at most, and by an
+//   exponential of 2^-22.
+//   - sum <= 4 L (keys / keys of a tile), so outputs stay finite for |V| < 2^116 / (tiles); by the rule above
+//   for 2^128 / keys.
 #pragma once
 
 #include <cmath>
 
 #include "warpfold/hopper/hopper.h"
+#include "warpfold/kernels/attention/values.h"
 
 namespace warpfold::kernels::attention {
 inline namespace WF_TARGET {
 
-// 2^x for x <= 0, in ordinary arithmetic: relative error below 7.6e-5 (2^-13.6), a third of what rounding to fp16 makes.
-// x = n + f with n an integer and |f| <= 1/2; the polynomial is the one of degree 3 that is nearest to 2^f.
-WF_ATOM float exp2_polynomial(float x) {
-  constexpr float integers = 12582912;  // 1.5 * 2^23: adding it rounds to integers, which are then the low bits
-  x = fmaxf(x, -126);
-  const float shifted = x + integers;
-  const float f = x - (shifted - integers);
-  const float p = ((0.05517167f * f + 0.24261112f) * f + 0.69326099f) * f + 0.99992807f;
-  return __builtin_bit_cast(float, __builtin_bit_cast(uint32_t, p) + (__builtin_bit_cast(uint32_t, shifted) << 23));
-}
-
-// kPolynomial: one of so many exponentials is a polynomial, which of -inf is not quite 0; 0: none.
-// kBits: probabilities and their sums are 2^kBits times as large.
-template <int kPolynomial, int kBits = 0>
+// kBits: b, so that probabilities and their sums are 2^b times as large. kEager: is update_eagerly() used?
+template <int kBits, bool kEager>
 struct Softmax {
   float top[2] = {-INFINITY, -INFINITY}, sum[2] = {0, 0}, correction[2] = {};
+  bool changed = false;
+
+  // Must outputs from before be multiplied by `correction`? The same for a warp.
+  WF_ATOM bool corrects() const { return !kEager || changed; }
 
   // Turns scores, register i of which belongs to row i / 2 % 2, into probabilities. kMayBeEmpty: a row may have seen
   // nothing but -inf so far, and -inf - -inf is no number.
@@ -55,16 +69,39 @@ struct Softmax {
       top[r] = row;
       sum[r] *= correction[r];
     }
+    if constexpr (kEager) changed = hopper::warp_any(correction[0] != 1 || correction[1] != 1);
     WF_UNROLL
     for (int i = 0; i < kScores; ++i) {
       const int r = i / 2 % 2;
-      const float x = s[i] * scale_log2 - shift[r];
-      if (!kMayBeEmpty && kPolynomial > 0 && i / 2 % (kPolynomial > 0 ? kPolynomial : 1) == kPolynomial - 1)
-        s[i] = exp2_polynomial(x);
-      else
-        s[i] = hopper::exp2_approx(x);
+      s[i] = hopper::exp2_approx(s[i] * scale_log2 - shift[r]);
       sum[r] += s[i];
     }
+  }
+
+  // The same eagerly, into operand A. False for all lanes of a warp: update() must be called instead.
+  template <class Element, int kFragments, int kScores>
+  WF_ATOM bool update_eagerly(uint32_t (&p)[kFragments][4], const float (&s)[kScores], float scale_log2) {
+    constexpr float limit = sizeof(Element) == 1 ? 448 : 1024;
+    constexpr int some = kScores / kFragments;  // scores of a fragment
+    const float shift[2] = {kBits - top[0] * scale_log2, kBits - top[1] * scale_log2};
+    float more[2] = {0, 0};
+    WF_UNROLL
+    for (int f = 0; f < kFragments; ++f) {
+      float e[some];
+      WF_UNROLL
+      for (int i = 0; i < some; ++i) {
+        const int r = i / 2 % 2;
+        e[i] = hopper::exp2_approx(hopper::multiply_add(s[f * some + i], scale_log2, shift[r]));
+        more[r] += e[i];
+      }
+      to_fragment<Element>(p[f], e);
+    }
+    const bool fits = more[0] <= limit && more[1] <= limit;
+    if (hopper::warp_any(!fits)) return false;
+    sum[0] += more[0];
+    sum[1] += more[1];
+    changed = false;
+    return true;
   }
 
   // Adds up the quad; then each lane has the row's sum.

@@ -22,18 +22,29 @@ constexpr int key_of_position(int p) { return p / 16 * 16 + p / 2 % 2 * 8 + p / 
 
 inline namespace WF_TARGET {
 
-// P (64, keys) as operand A, from the accumulators.
+// Operand A of an instruction, from the accumulators of its 16 (8-bit: 32) keys.
+template <class Element, int kScores>
+WF_ATOM void to_fragment(uint32_t (&p)[4], const float (&s)[kScores]) {
+  WF_UNROLL
+  for (int i = 0; i < 4; ++i) {
+    if constexpr (sizeof(Element) == 2) {  // row i % 2, 8 keys of half i / 2
+      p[i] = pack<Element>(s[2 * i], s[2 * i + 1]);
+    } else {  // row i % 2, 2 keys of half i / 2 and the 2 keys 8 further on
+      const int at = i / 2 * 8 + i % 2 * 2;
+      p[i] = hopper::pack_e4m3(s[at], s[at + 1]) | hopper::pack_e4m3(s[at + 4], s[at + 5]) << 16;
+    }
+  }
+}
+// P (64, keys) as operands A.
 template <class Element, int kFragments, int kScores>
 WF_ATOM void to_operand(uint32_t (&p)[kFragments][4], const float (&s)[kScores]) {
+  constexpr int some = kScores / kFragments;
   WF_UNROLL
-  for (int i = 0; i < kScores; i += 2) {
-    const int r = i / 2 % 2;
-    if constexpr (sizeof(Element) == 2) {  // 16 keys a fragment: row r, 8 keys of half i / 4 % 2
-      p[i / 8][i / 2 % 4] = pack<Element>(s[i], s[i + 1]);
-    } else if (i / 4 % 2 == 0) {  // 32 keys a fragment: with the 2 keys 8 further on
-      p[i / 16][i / 8 % 2 * 2 + r] = hopper::pack_e4m3(s[i], s[i + 1]) | hopper::pack_e4m3(s[i + 4], s[i + 5])
-                                                                             << 16;
-    }
+  for (int f = 0; f < kFragments; ++f) {
+    float part[some];
+    WF_UNROLL
+    for (int i = 0; i < some; ++i) part[i] = s[f * some + i];
+    to_fragment<Element>(p[f], part);
   }
 }
 
