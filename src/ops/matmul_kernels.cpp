@@ -275,13 +275,22 @@ HWY_NOINLINE void floating_tile(const PanelProduct& p, const float* x, std::int6
 
 constexpr int kFloatTile = kVecs == 1 ? 12 : kVecs == 2 ? 6 : 2;
 
+// The tile of `rows` tokens, rows <= kRows.
+template <DType kType, int kRows>
+HWY_INLINE void floating_rows(const PanelProduct& p, const float* x, std::int64_t t0, std::int64_t rows) {
+  if (rows == kRows) return floating_tile<kType, kRows>(p, x, t0);
+  if constexpr (kRows > 1) floating_rows<kType, kRows - 1>(p, x, t0, rows);
+}
+
+// Tiles of equal size, or nearly: a small one at the end would wait for its few sums.
 template <DType kType>
 void floating_panel(const PanelProduct& p, const float* x) {
-  std::int64_t t = 0;
-  for (; t + kFloatTile <= p.tokens; t += kFloatTile) floating_tile<kType, kFloatTile>(p, x, t);
-  if constexpr (kFloatTile > 4)
-    for (; t + 4 <= p.tokens; t += 4) floating_tile<kType, 4>(p, x, t);
-  for (; t < p.tokens; ++t) floating_tile<kType, 1>(p, x, t);
+  std::int64_t tiles = (p.tokens + kFloatTile - 1) / kFloatTile;
+  for (std::int64_t t = 0; t < p.tokens; --tiles) {
+    const std::int64_t rows = (p.tokens - t + tiles - 1) / tiles;
+    floating_rows<kType, kFloatTile>(p, x, t, rows);
+    t += rows;
+  }
 }
 
 void floating(DType type, const PanelProduct& p, const float* x) {

@@ -2,7 +2,7 @@
 """Breaks the copying of operands and results by threads in one place at a time; its emulated test must notice.
 
 Usage: copied_mutants.py --test copied_emulated_test.cpp --libraries a.a b.a ... [--subset] [--seeds n] [--only text]
---subset runs every fourth.
+--subset runs every sixteenth.
 """
 from planted_bugs import check_headers
 
@@ -11,6 +11,7 @@ COPIED = GEMM + "copied.h"
 
 # (what is wrong, file, text, replacement)
 MUTANTS = [
+    ("nobody waits for the kernel before", COPIED, "  hopper::grid_dependency_wait();\n", ""),
     ("producer skips the empty wait", COPIED, "hopper::mbarrier_wait(stages.empty(next.stage), next.parity ^ 1);", ""),
     ("copies are not shown to the tensor cores", COPIED, "    hopper::fence_async_shared();\n    hopper::mbarrier_arrive", "    hopper::mbarrier_arrive"),
     ("handed over before the copies have landed", COPIED, "copy_async_wait<lag>", "copy_async_wait<lag + 1>"),
@@ -41,4 +42,4 @@ MUTANTS = [
     ("C of the first batch", COPIED, "+ at.batch * e.map_c.batch_stride", ""),
     ("C with D's stride", COPIED, "c + i * e.map_c.row_step + j", "c + i * e.output.stride + j"),
 ]
-check_headers(MUTANTS, 4)
+check_headers(MUTANTS, 16)

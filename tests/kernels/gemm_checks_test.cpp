@@ -1,6 +1,7 @@
 // What the GEMM refuses, and in which words.
 #include <gtest/gtest.h>
 
+#include "kernels/device_rules.h"
 #include "warpfold/kernels/gemm/row_sums.h"
 #include "warpfold/kernels/gemm/tiles.h"
 
@@ -343,6 +344,25 @@ TEST(GemmChecks, EveryKindHasATileWithoutWorkspace) {
         ASSERT_TRUE(chosen) << chosen.error().message;
         EXPECT_EQ(chosen->workspace_bytes, 0);
       }
+}
+
+// What a call says on another GPU, and of memory that the GPU does not reach: the rules that device.h applies.
+TEST(DeviceRules, CapabilityAndPlace) {
+  const auto said = [](const Status& s) { return s ? "" : s.error().message; };
+  EXPECT_EQ(said(check_capability("gemm", {0, 9, 0})), "");
+  EXPECT_EQ(said(check_capability("gemm", {1, 8, 6})),
+            "gemm: device 1 has compute capability 8.6; the kernels need 9.0 (H100, H200)");
+  EXPECT_EQ(said(check_capability("gemm", {0, 10, 0})),
+            "gemm: device 0 has compute capability 10.0; the kernels need 9.0 (H100, H200)");
+  const DeviceFacts own{1, 9, 0}, reads_all{1, 9, 0, true};
+  for (const Place place : {Place::device, Place::host, Place::managed})
+    EXPECT_EQ(said(check_place("gemm", "A", place, 1, own)), "");
+  EXPECT_EQ(said(check_place("gemm", "A", Place::managed, 0, own)), "") << "moves where it is used";
+  EXPECT_EQ(said(check_place("gemm", "D", Place::device, 0, own)),
+            "gemm: D lies on device 0, but the current device is 1");
+  EXPECT_EQ(said(check_place("gemm", "A", Place::unregistered, -2, own)),
+            "gemm: A is no memory of a GPU, nor memory of the host that CUDA has allocated or registered");
+  EXPECT_EQ(said(check_place("gemm", "A", Place::unregistered, -2, reads_all)), "");
 }
 
 }  // namespace

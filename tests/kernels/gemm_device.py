@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Checks the GEMM on a Hopper GPU. Usage: gemm_device.py libwarpfold.so [--large | --few]; exit status 77 without PyTorch or GPU.
 
-Inputs are small integers, and alpha, beta and scales powers of two, so that every product and sum is exact in fp32: D
+Inputs are small integers, and alpha and beta eighths and scales powers of two, so that every product and sum is exact in fp32: D
 must be the exact result rounded once, bit for bit. Large sizes use normal data and a bound: with S = sum |a||b|, an
 m64nNk16 product adds 17 terms, each cut at 2^-24 of the largest, so the sum over K is off by at most K/16 * 17 * 2^-24 * S,
 and rounding adds half a unit in the last place: at most 2^-8 of the result in bf16 (8 bits), 2^-11 in fp16 (11 bits), 2^-24
@@ -190,6 +190,21 @@ def check_large(lib, rng, m, n, k, a_type, out, tile, alpha, beta, fast=False):
     return 1
 
 
+def check_places(lib):
+    """Memory that the GPU does not reach is refused by name; the host's, where CUDA has it, serves."""
+    m, n, k = 70, 80, 64
+    a, b = (torch.randint(-2, 3, (r, k)).to(BF16) for r in (m, n))
+    want = (a.float() @ b.float().T).to(BF16)
+    d = torch.empty(m, n, device="cuda", dtype=BF16)
+    try:
+        lib.gemm(lib.problem(a, b.cuda(), None, d))
+        raise AssertionError("memory of the host alone was taken")
+    except RuntimeError as error:
+        assert "gemm: A is no memory of a GPU" in str(error), error
+    lib.gemm(lib.problem(a.pin_memory(), b.cuda(), None, d))
+    assert torch.equal(d.cpu(), want), "operand in pinned memory"
+
+
 def check_graph(lib):
     """Replays of a captured split product are bit-equal; two streams with a workspace each do not disturb each other."""
     shape = (16, 4096, 4096)
@@ -234,6 +249,11 @@ def main():
     few = "--few" in sys.argv  # for slow checkers
     sizes = SIZES[::4] if few else SIZES
     count = total = 0
+    for a_type in () if few else (BF16, F16):  # alpha and beta in eighths keep all sums exact
+        for m in sizes:
+            for n in sizes:
+                for k in [0] + sizes:
+                    count += check(lib, rng, m, n, k, a_type, a_type, tile=rng.choice(tiles), alpha=rng.randint(-32, 32) / 8, beta=rng.randint(-32, 32) / 8)
     for m in sizes:
         for n in sizes:
             for k in [0] + sizes:
@@ -284,6 +304,7 @@ def main():
             a_type, out = rng.choice([(torch.int8, torch.int8)] * 3 + [(torch.int8, torch.int32), (torch.int8, BF16), (torch.int8, F16), (torch.int8, F32),
                                       (BF16, torch.int8), (F16, F16), (E4M3, BF16)])
             count += check_quantised(lib, rng, m, n, rng.choice([0] + sizes), a_type, out, rng.choice(tiles), rng.choice([1, 1, 2]))
+    check_places(lib)
     torch.cuda.synchronize()
     print(f"{count} exact cases right", flush=True)
     if "--large" in sys.argv:

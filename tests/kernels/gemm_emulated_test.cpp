@@ -19,6 +19,7 @@ TEST(GemmEmulated, Cooperative) {
   run<Of<bf16, bf16, Tile128x64>>("128x64", {{200, 136, 200, 2}, {130, 200, 72, 3, 2, -0.5}, {20, 20, 0, 1, 1, 2}}, 20);
   run<Of<int8_t, int32_t, Tile128x64>>("int8 int32 128x64", {{100, 100, 300, 2}}, 20);
   run<Of<f16, f16, Tile128x96>>("128x96", {{200, 200, 200, 2}, {130, 103, 72, 2, 2, -0.5}}, 20);
+  run<Of<bf16, bf16, Tile128x96>>("bf16 128x96", {{130, 103, 200, 2, 1, 1}}, 20);
   run<Of<int8_t, int32_t, Tile128x96>>("int8 int32 128x96", {{100, 200, 300, 2}}, 20);
 }
 TEST(GemmEmulated, SmallPingPong) {
@@ -27,6 +28,10 @@ TEST(GemmEmulated, SmallPingPong) {
       {{200, 136, 200, 2}, {65, 129, 999, 1, 2, 1}, {1, 1, 1, 2}, {7, 9, 3, 1, 1, 1}, {64, 64, 0, 1}, {70, 80, 100, 2, 0, 1}}, 20);
   run<Of<bf16, bf16, Tile64x96>>("64x96", {{100, 200, 100, 2}, {65, 103, 130, 1, 2, 1}}, 20);
   run<Of<bf16, bf16, Tile64x48>>("64x48", {{100, 100, 100, 2}, {65, 103, 130, 1, 2, 1}}, 20);
+  run<Of<bf16, bf16, Tile64x64>>("bf16 64x64", {{70, 103, 130, 2, 2, 1}}, 20);
+  run<Of<int8_t, int32_t, Tile64x64>>("int8 int32 64x64", {{70, 103, 130, 2}}, 20);
+  run<Of<int8_t, int32_t, Tile64x96>>("int8 int32 64x96", {{100, 203, 130, 2}}, 20);
+  run<Of<int8_t, bf16, Tile64x48, Fusion::linear>>("int8 bf16 64x48", {{100, 103, 130, 2, 1, 0, true}}, 20);
   // Two bands of the raster and the start of a third.
   run<Of<bf16, bf16, Tile64x64>>("64x64, bands", {{4200, 136, 8, 5}}, 3);
 }
@@ -76,7 +81,7 @@ TEST(GemmEmulated, Int8Scaled) {
 }
 TEST(GemmEmulated, Activations) {
   for (const Activation f : {Activation::relu, Activation::silu, Activation::gelu_tanh, Activation::gelu_erf})
-    run<Of<bf16, bf16, Tile128x128, Fusion::full>>("bf16 activation", {{130, 100, 64, 1, 0.0625, 1, true, 1, f}}, 5);
+    run<Of<bf16, bf16, Tile128x128, Fusion::full>>("bf16 activation", {{130, 100, 64, 1, 0.0625, 1, true, 1, f}}, 20);
   run<Of<f16, f16, TileSwapped16, Fusion::full>>(
       "f16 swapped activation", {{20, 150, 300, 3, 0.03125, 1, true, 1, Activation::gelu_erf}, {20, 150, 64, 1, 0, 1, true}}, 20);
 }

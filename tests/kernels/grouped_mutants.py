@@ -2,7 +2,7 @@
 """Breaks grouped products in one place at a time; their emulated test must notice.
 
 Usage: grouped_mutants.py --test grouped_emulated_test.cpp --libraries a.a b.a ... [--subset] [--seeds n] [--only text]
---subset runs every fourth.
+--subset runs every sixteenth.
 """
 from planted_bugs import check_headers
 
@@ -11,6 +11,7 @@ GROUPED = GEMM + "grouped.h"
 
 # (what is wrong, file, text, replacement)
 MUTANTS = [
+    ("nobody waits for the kernel before", GROUPED, "  hopper::grid_dependency_wait();\n", ""),
     ("a group's rows end where the tile does", GEMM + "grouped.h", "epilogue.output.m = tile.end_row;", ""),
     ("rows of the next group leave by TMA", GEMM + "epilogue.h", "at.row + Config::Box::rows > output.m ? 0 : output.tail()", "output.tail()"),
     ("the last tile of a group is left out", GROUPED, "return (end_row - first_row + Config::tile_m - 1) / Config::tile_m;", "return (end_row - first_row) / Config::tile_m;"),
@@ -33,4 +34,4 @@ MUTANTS = [
     ("copied B of the first group", GEMM + "grouped_copied.h", "shape.k, tile.group, same", "shape.k, 0, same"),
     ("the last copies are not handed over", GEMM + "grouped_copied.h", "  ring.finish();\n", ""),
 ]
-check_headers(MUTANTS, 4)
+check_headers(MUTANTS, 16)

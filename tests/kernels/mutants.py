@@ -11,6 +11,7 @@ PIPELINE = "warpfold/kernels/pipeline.h"
 
 # (what is wrong, file, text, replacement)
 MUTANTS = [
+    ("nobody waits for the kernel before", GEMM + "kernel.h", "  hopper::grid_dependency_wait();\n", ""),
     ("producer skips the empty wait", GEMM + "kernel.h",
      "hopper::mbarrier_wait(stages.empty(ring.stage), ring.parity ^ 1);", ""),
     ("producer waits on the wrong parity", GEMM + "kernel.h", "ring.parity ^ 1)", "ring.parity)"),

@@ -1,13 +1,14 @@
 #!/bin/sh
 # Runs compute-sanitizer's four tools on the device tests and writes what they found.
-# Usage: tests/kernels/sanitize.sh BUILD_FOLDER RECORD [TOOL ...]       on a machine with a Hopper GPU
-# RECORD gets the device, driver, CUDA and date, and for each tool and program its exit status and summary; the full
+# Usage: tests/kernels/sanitize.sh BUILD_FOLDER RECORD [PROGRAM ...]       on a machine with a Hopper GPU
+# PROGRAM: conformance, transpose, gemm, weight_only, grouped, attention; all of them by default. RECORD gets the device,
+# driver, CUDA and date, and for each tool and program its exit status and summary, also those of earlier runs whose
 # outputs lie in BUILD_FOLDER/sanitize. Exit status: 0 nothing found, 1 something found, 77 no tool or no GPU.
 # racecheck follows neither mbarriers nor the asynchronous proxy on every driver: read what it says before believing it.
 set -u
 build=$1 record=$2
 shift 2
-tools=${*:-memcheck racecheck synccheck initcheck}
+programs=${*:-conformance transpose gemm weight_only grouped attention}
 root=$(cd "$(dirname "$0")/../.." && pwd)
 command -v compute-sanitizer >/dev/null || PATH=$PATH:/usr/local/cuda/bin
 command -v compute-sanitizer >/dev/null || { echo "compute-sanitizer is not installed"; exit 77; }
@@ -26,12 +27,16 @@ check() { # TOOL NAME COMMAND...
   echo "$tool $name: exit status $status, ${summary:-no summary}"
   echo "  {\"tool\": \"$tool\", \"program\": \"$name\", \"exit_status\": $status, \"summary\": \"$summary\"}" >"$log.json"
 }
-rm -f "$build"/sanitize/*
-for tool in $tools; do
-  check "$tool" conformance "$build/tests/hopper/conformance_device" &
-  check "$tool" transpose "$build/examples/hopper/example_transpose_device" &
-  check "$tool" gemm python3 "$root/tests/kernels/gemm_device.py" "$build/src/c_api/libwarpfold.so" --few &
-  check "$tool" attention python3 "$root/tests/kernels/attention_device.py" "$build/src/c_api/libwarpfold.so" --few &
+for program in $programs; do
+  case $program in
+    conformance) command=$build/tests/hopper/conformance_device ;;
+    transpose) command=$build/examples/hopper/example_transpose_device ;;
+    *) command="python3 $root/tests/kernels/${program}_device.py $build/src/c_api/libwarpfold.so --few" ;;
+  esac
+  # shellcheck disable=SC2086  # a program and its arguments
+  for tool in memcheck racecheck synccheck initcheck; do
+    check $tool $program $command &
+  done
 done
 wait
 found=0

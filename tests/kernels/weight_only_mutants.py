@@ -10,6 +10,8 @@ HERE = "warpfold/kernels/weight_only/"
 
 # (what is wrong, file, text, replacement)
 MUTANTS = [
+    ("A while the kernel before may still write it", HERE + "kernel.h", "  hopper::grid_dependency_wait();\n  RingCursor", "  RingCursor"),
+    ("results while the kernel before may still read them", HERE + "kernel.h", "    hopper::grid_dependency_wait();\n", ""),
     ("producer skips the empty wait", HERE + "kernel.h", "hopper::mbarrier_wait(stages.empty(ring.stage), ring.parity ^ 1);", ""),
     ("producer waits on the wrong parity", HERE + "kernel.h", "stages.empty(ring.stage), ring.parity ^ 1)", "stages.empty(ring.stage), ring.parity)"),
     ("A before the kernel in front has ended its stages", HERE + "kernel.h", "first_lap = first_lap && ring.stage != 0;", ""),

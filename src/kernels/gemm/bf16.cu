@@ -6,8 +6,7 @@
 
 namespace warpfold::kernels::gemm {
 // D of the operands' type, or fp32.
-template <>
-std::vector<Instance> bf16_instances<WF_HALF>() {
+std::vector<Instance> WF_UNIT() {
   std::vector<Instance> all = instances<hopper::bf16, hopper::bf16, hopper::bf16>();
   for (const Instance& i : instances<hopper::bf16, hopper::bf16, float>()) all.push_back(i);
   return all;

@@ -6,7 +6,7 @@
 
 namespace warpfold::kernels::gemm {
 // Scales, bias, activation; gated.
-std::vector<Instance> bf16_fused_instances() {
+std::vector<Instance> WF_UNIT() {
   std::vector<Instance> all = instances<hopper::bf16, hopper::bf16, hopper::bf16, Fusion::full>();
   for (const Instance& i : instances<hopper::bf16, hopper::bf16, hopper::bf16, Fusion::gated>()) all.push_back(i);
   return all;

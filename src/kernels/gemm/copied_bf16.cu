@@ -6,7 +6,7 @@
 
 namespace warpfold::kernels::gemm {
 // Operands on any address, with any strides and majors.
-std::vector<Instance> copied_bf16_instances() {
+std::vector<Instance> WF_UNIT() {
   using hopper::bf16;
   return {copied_instance<TileCopied, bf16, bf16, bf16, Fusion::full>(),      copied_instance<TileCopied, bf16, bf16, bf16, Fusion::gated>(),
           copied_instance<TileCopied, bf16, bf16, float, Fusion::none>(),     copied_instance<TileCopied, bf16, bf16, bf16, Fusion::quantised>(),

@@ -6,7 +6,7 @@
 
 namespace warpfold::kernels::gemm {
 // Operands on any address, with any strides and majors.
-std::vector<Instance> copied_f16_instances() {
+std::vector<Instance> WF_UNIT() {
   using hopper::f16;
   return {copied_instance<TileCopied, f16, f16, f16, Fusion::full>(),      copied_instance<TileCopied, f16, f16, f16, Fusion::gated>(),
           copied_instance<TileCopied, f16, f16, float, Fusion::none>(),     copied_instance<TileCopied, f16, f16, f16, Fusion::quantised>(),

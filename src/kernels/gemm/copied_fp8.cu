@@ -6,7 +6,7 @@
 
 namespace warpfold::kernels::gemm {
 // Operands on any address, with any strides and majors.
-std::vector<Instance> copied_fp8_instances() {
+std::vector<Instance> WF_UNIT() {
   using hopper::bf16;
   using hopper::e4m3;
   using hopper::e5m2;

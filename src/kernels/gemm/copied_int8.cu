@@ -6,7 +6,7 @@
 
 namespace warpfold::kernels::gemm {
 // Operands on any address, with any strides and majors.
-std::vector<Instance> copied_int8_instances() {
+std::vector<Instance> WF_UNIT() {
   return {copied_instance<TileCopied, int8_t, int8_t, int32_t, Fusion::quantised>(),
           copied_instance<TileCopied, int8_t, int8_t, int8_t, Fusion::quantised>(),
           copied_instance<TileCopied, int8_t, int8_t, float, Fusion::quantised>(),

@@ -6,7 +6,7 @@
 
 namespace warpfold::kernels::gemm {
 // Operands on any address, with any strides and majors.
-std::vector<Instance> copied_tf32_instances() {
+std::vector<Instance> WF_UNIT() {
   return {copied_instance<TileCopied, hopper::tf32, hopper::tf32, float, Fusion::none>()};
 }
 }  // namespace warpfold::kernels::gemm

@@ -6,7 +6,7 @@
 
 namespace warpfold::kernels::gemm {
 // Results of 8 bits, the rows' largest values.
-std::vector<Instance> f16_quantised_instances() {
+std::vector<Instance> WF_UNIT() {
   std::vector<Instance> all = instances<hopper::f16, hopper::f16, hopper::f16, Fusion::quantised>();
   for (const Instance& i : instances<hopper::f16, hopper::f16, int8_t, Fusion::quantised>()) all.push_back(i);
   return all;

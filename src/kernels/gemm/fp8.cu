@@ -6,8 +6,7 @@
 
 namespace warpfold::kernels::gemm {
 // Scales by row, column or tensor; activations and the rows' largest values.
-template <>
-std::vector<Instance> fp8_instances<WF_HALF>() {
+std::vector<Instance> WF_UNIT() {
   std::vector<Instance> all = instances<hopper::e4m3, hopper::e4m3, hopper::bf16, Fusion::linear>();
   for (const Instance& i : instances<hopper::e4m3, hopper::e4m3, hopper::bf16, Fusion::quantised>()) all.push_back(i);
   return all;

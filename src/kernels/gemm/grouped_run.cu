@@ -8,7 +8,17 @@ namespace warpfold::kernels::gemm {
 Status run(const GroupedProblem& p, void* stream, std::optional<TileId> tile) {
   WF_CHECK(can_run(p));
   if (is_empty(p)) return {};
-  WF_TRY(const int count, multiprocessors("grouped gemm"));
+  const bool products = p.alpha != 0 && p.k > 0;
+  WF_TRY(const int count,
+         multiprocessors("grouped gemm", {{products ? p.a.data : nullptr, "A"},
+                                          {products && p.b_pointers == nullptr ? p.b.data : nullptr, "B"},
+                                          {products ? p.b_pointers : nullptr, "b_pointers"},
+                                          {p.d, "D"},
+                                          {products ? p.row_scale : nullptr, "row_scale"},
+                                          {products ? p.column_scale : nullptr, "column_scale"},
+                                          {p.bias, "bias"},
+                                          {p.starts, "starts"},
+                                          {p.counts, "counts"}}));
   const TileId own = grouped_tile(p), chosen = tile.value_or(own);
   if ((copied_tiles >> int(own) & 1) != 0 && chosen != own)
     return fail(ErrorCode::kUnsupported, "grouped gemm: TMA cannot take these matrices, so only a copied tile can");

@@ -1,30 +1,27 @@
-// The compiled configurations. A .cu file makes the instances of a few kinds: every tile that tiles_of() names. One that
-// would take more than 10 s to compile is compiled twice, for half of the tiles each: WF_HALF is 0 or 1.
+// The compiled configurations. A unit, as CMakeLists.txt lists them, makes the instances of a few kinds: every tile that
+// tiles_of() names, or, where that would take more than 10 s to compile, part WF_PART of WF_PARTS of them.
 #pragma once
 
-#include <vector>
-
+#include "instance.h"
 #include "warpfold/kernels/gemm/launch_copied.h"
-
-#ifndef WF_HALF
-#define WF_HALF 2  // both
-#endif
 
 namespace warpfold::kernels::gemm {
 
-struct Instance {
-  Kind kind;
-  TileId tile;
-  Status (*launch)(const Problem&, int blocks, void* stream);
-};
+// Every parts-th of the tiles, from number `part` on.
+constexpr uint32_t part_of(uint32_t tiles, int part, int parts) {
+  uint32_t mine = 0;
+  for (int i = 0, n = 0; i < 32; ++i)
+    if ((tiles >> i & 1) != 0 && n++ % parts == part) mine |= 1u << i;
+  return mine;
+}
 
 // The kernels of one kind. Majors are those of the caller's A and B.
 template <class A, class B, class Output, Fusion kFusion = Fusion::none, hopper::Major kMajorA = hopper::Major::k,
-          hopper::Major kMajorB = hopper::Major::k, int kHalf = WF_HALF>
+          hopper::Major kMajorB = hopper::Major::k, int kPart = WF_PART, int kParts = WF_PARTS>
 std::vector<Instance> instances() {
   constexpr Kind kind{dtype_of<A>(), dtype_of<B>(), dtype_of<Output>(), kMajorA == hopper::Major::mn,
                       kMajorB == hopper::Major::mn, kFusion};
-  constexpr uint32_t halves[] = {0x55555555, 0xAAAAAAAA, 0xFFFFFFFF}, tiles = tiles_of(kind) & halves[kHalf];
+  constexpr uint32_t tiles = part_of(tiles_of(kind), kPart, kParts);
   std::vector<Instance> all;
   for (const TileId id : all_tiles)
     with_tile(id, [&]<class Tile>(Tile) {
@@ -45,69 +42,5 @@ Instance copied_instance() {
   static_assert((tiles_of(kind) & copied_tiles) == 1u << int(Tile::id));
   return {kind, Tile::id, &launch_copied<Config<A, B, Output, Tile, kFusion>>};
 }
-
-template <int kHalf>
-std::vector<Instance> bf16_instances();
-template <>
-std::vector<Instance> bf16_instances<0>();
-template <>
-std::vector<Instance> bf16_instances<1>();
-template <int kHalf>
-std::vector<Instance> f16_instances();
-template <>
-std::vector<Instance> f16_instances<0>();
-template <>
-std::vector<Instance> f16_instances<1>();
-template <int kHalf>
-std::vector<Instance> tf32_instances();
-template <>
-std::vector<Instance> tf32_instances<0>();
-template <>
-std::vector<Instance> tf32_instances<1>();
-template <int kHalf>
-std::vector<Instance> fp8_instances();
-template <>
-std::vector<Instance> fp8_instances<0>();
-template <>
-std::vector<Instance> fp8_instances<1>();
-template <int kHalf>
-std::vector<Instance> fp8_mixed_instances();
-template <>
-std::vector<Instance> fp8_mixed_instances<0>();
-template <>
-std::vector<Instance> fp8_mixed_instances<1>();
-template <int kHalf>
-std::vector<Instance> int8_int32_instances();
-template <>
-std::vector<Instance> int8_int32_instances<0>();
-template <>
-std::vector<Instance> int8_int32_instances<1>();
-template <int kHalf>
-std::vector<Instance> int8_bf16_instances();
-template <>
-std::vector<Instance> int8_bf16_instances<0>();
-template <>
-std::vector<Instance> int8_bf16_instances<1>();
-template <int kHalf>
-std::vector<Instance> int8_f16_instances();
-template <>
-std::vector<Instance> int8_f16_instances<0>();
-template <>
-std::vector<Instance> int8_f16_instances<1>();
-std::vector<Instance> bf16_fused_instances();
-std::vector<Instance> bf16_major_instances();
-std::vector<Instance> f16_fused_instances();
-std::vector<Instance> f16_major_instances();
-std::vector<Instance> int8_bf16_fused_instances();
-std::vector<Instance> int8_f16_fused_instances();
-std::vector<Instance> int8_quantised_instances();
-std::vector<Instance> int8_16_bit_quantised_instances();
-std::vector<Instance> bf16_quantised_instances();
-std::vector<Instance> f16_quantised_instances();
-std::vector<Instance> copied_bf16_instances();
-std::vector<Instance> copied_f16_instances();
-std::vector<Instance> copied_tf32_instances();
-std::vector<Instance> copied_fp8_instances();
-std::vector<Instance> copied_int8_instances();
 
 }  // namespace warpfold::kernels::gemm

@@ -6,7 +6,7 @@
 
 namespace warpfold::kernels::gemm {
 // Zero points, the rows' largest values.
-std::vector<Instance> int8_16_bit_quantised_instances() {
+std::vector<Instance> WF_UNIT() {
   std::vector<Instance> all = instances<int8_t, int8_t, hopper::bf16, Fusion::quantised>();
   for (const Instance& i : instances<int8_t, int8_t, hopper::f16, Fusion::quantised>()) all.push_back(i);
   return all;

@@ -6,8 +6,7 @@
 
 namespace warpfold::kernels::gemm {
 // Scales and bias.
-template <>
-std::vector<Instance> int8_f16_instances<WF_HALF>() {
+std::vector<Instance> WF_UNIT() {
   return instances<int8_t, int8_t, hopper::f16, Fusion::linear>();
 }
 }  // namespace warpfold::kernels::gemm

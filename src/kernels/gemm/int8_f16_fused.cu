@@ -6,7 +6,7 @@
 
 namespace warpfold::kernels::gemm {
 // Scales and bias, and an activation.
-std::vector<Instance> int8_f16_fused_instances() {
+std::vector<Instance> WF_UNIT() {
   return instances<int8_t, int8_t, hopper::f16, Fusion::full>();
 }
 }  // namespace warpfold::kernels::gemm

@@ -6,8 +6,7 @@
 
 namespace warpfold::kernels::gemm {
 // The exact sums.
-template <>
-std::vector<Instance> int8_int32_instances<WF_HALF>() {
+std::vector<Instance> WF_UNIT() {
   return instances<int8_t, int8_t, int32_t>();
 }
 }  // namespace warpfold::kernels::gemm

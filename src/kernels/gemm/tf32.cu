@@ -6,8 +6,7 @@
 
 namespace warpfold::kernels::gemm {
 // fp32 rounded to tf32 by TMA; D in fp32.
-template <>
-std::vector<Instance> tf32_instances<WF_HALF>() {
+std::vector<Instance> WF_UNIT() {
   return instances<hopper::tf32, hopper::tf32, float>();
 }
 }  // namespace warpfold::kernels::gemm

@@ -116,8 +116,8 @@ Result<Plan> plan(const Problem& problem, int multiprocessors, std::optional<Til
                   int64_t workspace_limit = std::numeric_limits<int64_t>::max());
 
 // Launches the product on `stream` (a cudaStream_t; null is the default stream) of the current device.
-// Errors: those of can_run; a workspace that is too small; no CUDA in this build; a device that is no Hopper GPU; a
-// failed launch.
+// Errors: those of can_run; a workspace that is too small; no CUDA in this build; a device that is no Hopper GPU, or on
+// which an argument does not lie; a failed launch.
 Status run(const Problem& problem, const Plan& plan, void* stream);
 // The same with the plan for the current device and the problem's workspace, and the given tile if any.
 Status run(const Problem& problem, void* stream, std::optional<TileId> tile = {});

@@ -40,7 +40,9 @@ struct GroupedProblem {
 Status can_run(const GroupedProblem& problem);
 
 // Launches the product on `stream` of the current device, by the given tile if any; m128_n128, m128_n192 and m64_n64 are
-// compiled, the first and last with scales, bias and activation, promoted_m128_n128 of F8_E4M3; copied ones of all. Errors: those of can_run; another tile; no CUDA in this build; a device that is no Hopper GPU; a failed launch.
+// compiled, the first and last with scales, bias and activation, promoted_m128_n128 of F8_E4M3; copied ones of all. Errors: those
+// of can_run; another tile; no CUDA in this build; a device that is no Hopper GPU, or on which an argument does not lie; a
+// failed launch.
 Status run(const GroupedProblem& problem, void* stream, std::optional<TileId> tile = {});
 
 }  // namespace warpfold::kernels::gemm

@@ -17,7 +17,8 @@ struct RowSums {
 };
 
 // One launch on `stream` of the current device. Errors: sizes or strides that are negative, null pointers, K above 2^24
-// (its sums might not fit 32 bits); no CUDA in this build; a device that is no Hopper GPU; a failed launch.
+// (its sums might not fit 32 bits); no CUDA in this build; a device that is no Hopper GPU, or on which an argument does not lie; a
+// failed launch.
 Status row_sums(const RowSums& problem, void* stream);
 
 }  // namespace warpfold::kernels::gemm

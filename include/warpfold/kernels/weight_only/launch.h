@@ -43,7 +43,7 @@ Status launch(const Problem& p, int blocks, void* stream) {
   constexpr int64_t out = sizeof(Element), f32 = sizeof(float);
   const hopper::GlobalBuffer buffers[] = {
       {p.a.data, with_products ? int64_t{sizeof(hopper::bf16)} * gemm::extent(p.a, p.m, p.k, 1) : 0, "A"},
-      {p.weights, with_products ? packed_bytes(p.weight_type, p.n, p.k) : 0, "weights"},
+      {p.weights, with_products ? packed_bytes(p.weight_type, p.n, p.k) : 0, "weights", true},
       {p.c.data, with_c ? out * gemm::extent(p.c, p.m, p.n, 1) : 0, "C"},
       {p.d, out * gemm::extent({p.d, p.d_stride}, p.m, p.n, 1), "D"},
       {p.row_scale, f32 * p.m, "row_scale"},
