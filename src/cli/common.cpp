@@ -69,10 +69,12 @@ void ModelOptions::add_to(CLI::App& app) {
 }
 
 Result<engine::ModelPtr> load_model(const ModelOptions& options) {
-  Progress bar("loading", {"MB", 1e6});
-  return engine::Model::load(
-      options.path,
-      {.threads = options.threads, .progress = [&](auto done, auto total) { bar.update(done, total); }});
+  return load_with_progress<engine::Model>(options.path, options.threads);
+}
+
+void print_answer(double score, bool several, const std::string& text) {
+  if (several) fmt::print("{:9.4f}  ", score);
+  fmt::print("{}\n", text);
 }
 
 void SamplerOptions::add_to(CLI::App& app) {

@@ -2,12 +2,14 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <chrono>
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "cli/progress.h"
 #include "warpfold/core/error.h"
 #include "warpfold/engine/beam_search.h"
 #include "warpfold/engine/model.h"
@@ -34,7 +36,12 @@ struct ModelOptions {
   void add_to(CLI::App& app);
 };
 
-// Loads with a progress bar.
+// T::load with a progress bar; T: a model of the engine.
+template <class T>
+auto load_with_progress(const std::string& path, int threads) {
+  Progress bar("loading", {"MB", 1e6});
+  return T::load(path, {.threads = threads, .progress = [&](auto done, auto total) { bar.update(done, total); }});
+}
 Result<engine::ModelPtr> load_model(const ModelOptions& options);
 
 struct SamplerOptions {
@@ -47,6 +54,25 @@ struct SamplerOptions {
 
 // --beams, --n-best, --length-penalty and --early-stopping, with the values there are as defaults.
 void add_beam_options(CLI::App& app, engine::BeamOptions& beam);
+
+// An answer of beam search or of an encoder-decoder as JSON; as a line, with its score where there are several.
+template <class Answer>
+Json answer_json(const Answer& answer, const std::string& text) {
+  return {{"text", text}, {"tokens", answer.tokens}, {"score", answer.score}, {"ended", answer.ended}};
+}
+void print_answer(double score, bool several, const std::string& text);
+
+// Does the work so many times: the seconds of each. Its first error ends it.
+template <class Work>
+Result<std::vector<double>> seconds_of(int times, Work work) {
+  std::vector<double> seconds;
+  for (int i = 0; i < times; ++i) {
+    const auto start = std::chrono::steady_clock::now();
+    WF_CHECK(work());
+    seconds.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+  }
+  return seconds;
+}
 
 // The lines of a text, without empty ones.
 std::vector<std::string> split_lines(const std::string& text);

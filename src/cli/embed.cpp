@@ -2,14 +2,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <string>
 #include <vector>
 
 #include "cli/commands.h"
 #include "cli/common.h"
-#include "cli/progress.h"
 #include "warpfold/engine/embedder.h"
 
 namespace warpfold::cli {
@@ -45,11 +43,7 @@ double cosine(std::span<const float> a, std::span<const float> b) {
 }
 
 Status embed(EmbedOptions options) {
-  Progress bar("loading", {"MB", 1e6});
-  WF_TRY(auto embedder, engine::Embedder::load(options.path, {.threads = options.threads,
-                                                              .progress = [&](auto done, auto total) {
-                                                                bar.update(done, total);
-                                                              }}));
+  WF_TRY(auto embedder, load_with_progress<engine::Embedder>(options.path, options.threads));
   if (!options.file.empty()) {
     WF_TRY(const std::string text, read_text(options.file));
     options.texts = split_lines(text);
@@ -58,12 +52,8 @@ Status embed(EmbedOptions options) {
   }
   const auto batch = static_cast<std::size_t>(options.batch);
   WF_TRY(const std::vector<float> vectors, embed_all(embedder, options.texts, batch));
-  std::vector<double> seconds;
-  for (int i = 0; i < options.repeat; ++i) {
-    const auto start = std::chrono::steady_clock::now();
-    WF_CHECK(embed_all(embedder, options.texts, batch));
-    seconds.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
-  }
+  WF_TRY(const std::vector<double> seconds,
+         seconds_of(options.repeat, [&] { return embed_all(embedder, options.texts, batch); }));
 
   const auto d = static_cast<std::size_t>(embedder.info().d_model);
   const auto row = [&](std::size_t i) { return std::span(vectors).subspan(i * d, d); };

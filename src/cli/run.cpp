@@ -10,6 +10,8 @@
 #include "cli/interrupt.h"
 #include "cli/progress.h"
 #include "warpfold/engine/beam_generation.h"
+#include "warpfold/engine/translator.h"
+#include "warpfold/models/kind.h"
 
 namespace warpfold::cli {
 namespace {
@@ -25,12 +27,13 @@ struct RunOptions {
   bool chat = false, json = false;
 };
 
+Result<std::string> prompt_text(const RunOptions& options) {
+  return options.file.empty() ? options.prompt : read_text(options.file);
+}
+
 Result<std::vector<engine::TokenId>> encode_prompt(const engine::Model& model, const RunOptions& options) {
   if (!options.tokens.empty()) return options.tokens;
-  std::string text = options.prompt;
-  if (!options.file.empty()) {
-    WF_TRY(text, read_text(options.file));
-  }
+  WF_TRY(std::string text, prompt_text(options));
   if (!options.chat) return model.encode(text);
   std::vector<text::ChatMessage> messages;
   if (!options.system.empty()) messages.push_back({"system", options.system});
@@ -90,13 +93,45 @@ Status print_beams(RunOptions& options) {
   for (const engine::BeamHypothesis& answer : answers) {
     const std::string text = tokenizer ? (*tokenizer)->decode(answer.tokens) : "";
     if (options.json) {
-      json.push_back({{"text", text}, {"tokens", answer.tokens}, {"score", answer.score}, {"ended", answer.ended}});
+      json.push_back(answer_json(answer, text));
       continue;
     }
-    if (options.beam.n_best > 1) fmt::print("{:9.4f}  ", answer.score);
-    fmt::print("{}\n", tokenizer ? text : fmt::format("{}", fmt::join(answer.tokens, " ")));
+    print_answer(answer.score, options.beam.n_best > 1,
+                 tokenizer ? text : fmt::format("{}", fmt::join(answer.tokens, " ")));
   }
   if (options.json) fmt::print("{}\n", to_line({{"beams", std::move(json)}}));
+  return {};
+}
+
+// An encoder-decoder's answer: the prompt is its source.
+Status answer_source(const RunOptions& options, const engine::SamplingOptions& sampling) {
+  WF_TRY(auto translator, load_with_progress<engine::Translator>(options.model.path, options.model.threads));
+  std::vector<engine::TokenId> source = options.tokens;
+  if (source.empty()) {
+    WF_TRY(const std::string text, prompt_text(options));
+    WF_TRY(const auto tokenizer, translator.tokenizer());
+    source = tokenizer->encode(text);
+  }
+  engine::TranslateOptions request{.beam = options.beam, .sampling = sampling};
+  request.beam.max_tokens = options.max_tokens;
+  WF_TRY(const auto results, translator.translate(std::span(&source, 1), request));
+  const std::vector<engine::Translation>& answers = results[0];
+  if (!options.json) {
+    for (const engine::Translation& t : answers)
+      print_answer(t.score, options.beam.n_best > 1,
+                   options.tokens.empty() ? t.text : fmt::format("{}", fmt::join(t.tokens, " ")));
+    return {};
+  }
+  if (options.beam.beams > 1) {
+    Json json = Json::array();
+    for (const engine::Translation& t : answers) json.push_back(answer_json(t, t.text));
+    fmt::print("{}\n", to_line({{"beams", std::move(json)}}));
+    return {};
+  }
+  fmt::print("{}\n", to_line({{"tokens", answers[0].tokens},
+                              {"text", answers[0].text},
+                              {"finish_reason", answers[0].ended ? "stop" : "length"},
+                              {"seed", sampling.seed}}));
   return {};
 }
 
@@ -105,8 +140,8 @@ Status print_beams(RunOptions& options) {
 int run_main(int argc, char** argv) {
   RunOptions options;
   CLI::App app(
-      "Completes a prompt. The prompt goes to the model as it is, without a chat template, unless --chat is "
-      "given.",
+      "Completes a prompt, or gives it to an encoder-decoder as its source. The prompt goes to the model as "
+      "it is, without a chat template, unless --chat is given.",
       "warpfold run");
   options.model.add_to(app);
   auto* prompt = app.add_option_group("Prompt", "one of these");
@@ -135,14 +170,24 @@ int run_main(int argc, char** argv) {
   if (!options.system.empty() && !options.chat) return report_wrong_usage("--system needs --chat");
   if (options.chat && !options.tokens.empty()) return report_wrong_usage("--chat needs text, not --tokens");
 
-  if (options.beam.beams > 1) {
-    if (sampling->temperature > 0 || !options.stop.empty())
-      return report_wrong_usage("--beams cannot be combined with --temperature or --stop");
-    const Status status = print_beams(options);
+  const auto kind = models::kind_of(options.model.path);
+  if (!kind) return report_error(kind.error());
+  const auto other_command = [&](const char* what, const char* command) {
+    return report_wrong_usage(fmt::format("{} {}; use `warpfold {}`", options.model.path, what, command));
+  };
+  if (*kind == models::Kind::kEncoder) return other_command("is an encoder, which writes no text", "embed");
+  if (*kind == models::Kind::kSpeech) return other_command("hears speech and reads no prompt", "transcribe");
+  const bool seq2seq = *kind == models::Kind::kSeq2Seq, beams = options.beam.beams > 1;
+  if (seq2seq && (options.chat || options.context > 0 || !options.stop.empty()))
+    return report_wrong_usage("an encoder-decoder takes no --chat, --context or --stop");
+  if (beams && (sampling->temperature > 0 || !options.stop.empty()))
+    return report_wrong_usage("--beams cannot be combined with --temperature or --stop");
+  if (!beams && options.beam.n_best > 1) return report_wrong_usage("--n-best needs --beams");
+
+  if (seq2seq || beams) {
+    const Status status = seq2seq ? answer_source(options, *sampling) : print_beams(options);
     return status ? 0 : report_error(status.error());
   }
-  if (options.beam.n_best > 1) return report_wrong_usage("--n-best needs --beams");
-
   auto outcome = complete(options, *sampling);
   if (!outcome) return report_error(outcome.error());
   auto& [generation, speed] = *outcome;

@@ -27,11 +27,7 @@ struct Outcome {
 
 Result<Outcome> transcribe(TranscribeCommand& command) {
   WF_TRY(const std::vector<float> samples, read_audio(command.file, engine::Transcriber::kRate));
-  Progress loading("loading", {"MB", 1e6});
-  WF_TRY(auto transcriber, engine::Transcriber::load(command.path, {.threads = command.threads,
-                                                                    .progress = [&](auto done, auto total) {
-                                                                      loading.update(done, total);
-                                                                    }}));
+  WF_TRY(auto transcriber, load_with_progress<engine::Transcriber>(command.path, command.threads));
   Progress listening("listening", {"s", 1});
   command.options.progress = [&](double done, double total) {
     listening.update(static_cast<std::int64_t>(done), static_cast<std::int64_t>(total));

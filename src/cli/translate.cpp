@@ -8,7 +8,6 @@
 
 #include "cli/commands.h"
 #include "cli/common.h"
-#include "cli/progress.h"
 #include "warpfold/engine/translator.h"
 
 namespace warpfold::cli {
@@ -18,21 +17,23 @@ struct TranslateCommand {
   std::string path, file;
   std::vector<std::string> texts;
   std::vector<engine::TokenId> tokens;
-  int threads = 0;
+  int threads = 0, repeat = 0;
   engine::TranslateOptions options;
   SamplerOptions sampler;
   bool json = false;
 };
 
-using Results = std::vector<std::vector<engine::Translation>>;
+struct Outcome {
+  std::vector<std::vector<engine::Translation>> results;
+  std::vector<double> seconds;  // of each repetition
+};
 
-Result<Results> translate(TranslateCommand& command) {
-  Progress bar("loading", {"MB", 1e6});
-  WF_TRY(auto translator, engine::Translator::load(command.path, {.threads = command.threads,
-                                                                  .progress = [&](auto done, auto total) {
-                                                                    bar.update(done, total);
-                                                                  }}));
-  if (!command.tokens.empty()) return translator.translate(std::span(&command.tokens, 1), command.options);
+Result<Outcome> translate(TranslateCommand& command) {
+  WF_TRY(auto translator, load_with_progress<engine::Translator>(command.path, command.threads));
+  if (!command.tokens.empty()) {
+    WF_TRY(auto results, translator.translate(std::span(&command.tokens, 1), command.options));
+    return Outcome{std::move(results), {}};
+  }
   if (!command.file.empty()) {
     WF_TRY(const std::string text, read_text(command.file));
     command.texts = split_lines(text);
@@ -40,29 +41,29 @@ Result<Results> translate(TranslateCommand& command) {
       return fail(ErrorCode::kInvalidArgument,
                   fmt::format("{}: there are no lines to translate", command.file));
   }
-  return translator.translate(command.texts, command.options);
+  const auto work = [&] { return translator.translate(command.texts, command.options); };
+  WF_TRY(auto results, work());
+  WF_TRY(auto seconds, seconds_of(command.repeat, work));
+  return Outcome{std::move(results), std::move(seconds)};
 }
 
-void print(const Results& results, const TranslateCommand& command) {
+void print(const Outcome& outcome, const TranslateCommand& command) {
   if (command.json) {
     Json all = Json::array();
-    for (const auto& source : results) {
+    for (const auto& source : outcome.results) {
       Json best = Json::array();
-      for (const engine::Translation& t : source)
-        best.push_back({{"text", t.text}, {"tokens", t.tokens}, {"score", t.score}, {"ended", t.ended}});
+      for (const engine::Translation& t : source) best.push_back(answer_json(t, t.text));
       all.push_back(std::move(best));
     }
-    fmt::print("{}\n", to_line({{"translations", std::move(all)}}));
+    Json json{{"translations", std::move(all)}};
+    if (!outcome.seconds.empty()) json["seconds"] = outcome.seconds;
+    fmt::print("{}\n", to_line(json));
     return;
   }
-  for (const auto& source : results)
-    for (const engine::Translation& t : source) {
-      const std::string text = command.tokens.empty() ? t.text : fmt::format("{}", fmt::join(t.tokens, " "));
-      if (command.options.beam.n_best > 1)
-        fmt::print("{:9.4f}  {}\n", t.score, text);
-      else
-        fmt::print("{}\n", text);
-    }
+  for (const auto& source : outcome.results)
+    for (const engine::Translation& t : source)
+      print_answer(t.score, command.options.beam.n_best > 1,
+                   command.tokens.empty() ? t.text : fmt::format("{}", fmt::join(t.tokens, " ")));
 }
 
 }  // namespace
@@ -86,6 +87,8 @@ int translate_main(int argc, char** argv) {
   add_beam_options(app, beam);
   app.add_option("--threads", command.threads, "threads to compute with (default: all processors)")
       ->check(CLI::Range(1, 4096));
+  app.add_option("--repeat", command.repeat, "measure texts so many times; with --json, the seconds of each")
+      ->check(CLI::Range(0, 1000000));
   app.add_flag("--json", command.json,
                "print {\"translations\": [[{\"text\", \"tokens\", \"score\", \"ended\"}, ...], ...]}");
   command.sampler.add_to(app);
@@ -96,9 +99,9 @@ int translate_main(int argc, char** argv) {
   if (!sampling) return report_wrong_usage(sampling.error().message);
   if (beam.beams > 1 && sampling->temperature > 0) return report_wrong_usage("--temperature needs --beams 1");
   command.options.sampling = *sampling;
-  const auto results = translate(command);
-  if (!results) return report_error(results.error());
-  print(*results, command);
+  const auto outcome = translate(command);
+  if (!outcome) return report_error(outcome.error());
+  print(*outcome, command);
   return 0;
 }
 

@@ -21,6 +21,8 @@ class EncoderWorkspace {
 
 void EncoderWorkspaceDeleter::operator()(EncoderWorkspace* workspace) const { delete workspace; }
 
+bool is_encoder(std::string_view architecture) { return architecture == "bert"; }
+
 Encoder::Encoder(std::unique_ptr<EncoderModel> model) : model_(std::move(model)) {}
 Encoder::Encoder(Encoder&&) noexcept = default;
 Encoder& Encoder::operator=(Encoder&&) noexcept = default;
@@ -33,7 +35,7 @@ Result<Encoder> Encoder::load(const std::string& path, ThreadPool& pool, const L
   WF_TRY(const ModelDirectory directory, ModelDirectory::open(path));
   const ConfigSource source = directory.source();
   WF_TRY(const std::string architecture, source.architecture());
-  if (architecture != "bert")
+  if (!is_encoder(architecture))
     return fail(ErrorCode::kUnsupported,
                 fmt::format("{}: architecture \"{}\" is not an encoder that is supported; bert is",
                             source.name(), architecture));

@@ -159,6 +159,11 @@ void run_head(const Seq2SeqModel& m, const StackPass& pass, std::int64_t n, std:
 
 }  // namespace
 
+bool is_seq2seq(std::string_view architecture) {
+  return std::any_of(kFamilies.begin(), kFamilies.end(),
+                     [&](const Family& f) { return f.architecture == architecture; });
+}
+
 Seq2Seq::Seq2Seq(std::unique_ptr<Seq2SeqModel> model) : model_(std::move(model)) {}
 Seq2Seq::Seq2Seq(Seq2Seq&&) noexcept = default;
 Seq2Seq& Seq2Seq::operator=(Seq2Seq&&) noexcept = default;

@@ -1,6 +1,8 @@
 // An encoder-decoder's sizes and weights, as a family's file fills them in.
 #pragma once
 
+#include <string_view>
+
 #include "models/stack.h"
 #include "warpfold/models/seq2seq.h"
 
@@ -30,6 +32,8 @@ struct Seq2SeqModel {
     return target_tokens.rows() > 0 ? target_tokens : source_tokens;
   }
 };
+
+bool is_seq2seq(std::string_view architecture);  // one of the table's
 
 // One function a family; see the table in seq2seq.cpp. Errors: kBadFile, kUnsupported, with the key or
 // tensor.

@@ -165,6 +165,9 @@ class Translate(Case):
         lines = self.expect(0, "translate", self.REVERSE, "deep", "--n-best", 3)[0].splitlines()
         self.assertEqual([line.split(None, 1)[1] for line in lines], [t["text"] for t in result[0]])
 
+    def test_repetitions_are_timed(self):
+        self.assertEqual(len(self.expect_json("translate", self.REVERSE, "deep", "--repeat", 3)["seconds"]), 3)
+
     def test_tokens_and_lengths(self):
         self.assertEqual(self.expect(0, "translate", self.REVERSE, "--tokens", "7,8,8,19,1", "--max-tokens", 2)[0], "19 8\n")
         self.assertFalse(self.expect_json("translate", self.REVERSE, "deep", "--max-tokens", 2)["translations"][0][0]["ended"])
@@ -177,6 +180,17 @@ class Translate(Case):
         self.expect_error(1, "translate", self.REVERSE, "a" * 64, message="65 tokens")
         self.expect_error(1, "translate", MODELS / "fixtures" / "bart", "a", message="tokenizer.json")
         self.expect_error(1, "translate", MODELS / "fixtures" / "llama", "a", message="\"llama\" is not an encoder-decoder")
+
+    def test_run_picks_by_architecture(self):
+        self.assertEqual(self.expect(0, "run", self.REVERSE, "-p", "deep learning")[0], "gninrael peed\n")
+        self.assertEqual(self.expect(0, "run", self.REVERSE, "--tokens", "7,8,8,19,1", "--max-tokens", 2)[0], "19 8\n")
+        result = self.expect_json("run", self.REVERSE, "-p", "deep")
+        self.assertEqual((result["text"], result["finish_reason"]), ("peed", "stop"))
+        beams = self.expect_json("run", self.REVERSE, "-p", "deep", "--beams", 3, "--n-best", 2)["beams"]
+        self.assertEqual((len(beams), beams[0]["text"]), (2, "peed"))
+        self.expect_error(2, "run", self.REVERSE, "-p", "a", "--chat", message="takes no --chat")
+        self.expect_error(2, "run", MODELS / "fixtures" / "bert", "-p", "a", message="use `warpfold embed`")
+        self.expect_error(2, "run", MODELS / "fixtures" / "whisper", "-p", "a", message="use `warpfold transcribe`")
 
     def test_run_with_beams(self):
         llama = MODELS / "fixtures" / "llama"
