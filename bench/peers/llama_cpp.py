@@ -15,26 +15,12 @@ import argparse
 import datetime
 import json
 import os
-import platform
 import statistics
-import subprocess
-import sys
+
+from runs import processor, run_json
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 MEASUREMENTS = ("decode", "prefill")
-
-
-def processor():
-    with open("/proc/cpuinfo", encoding="utf-8") as file:
-        fields = dict(line.split(":", 1) for line in file if ":" in line)
-    return next((v.strip() for k, v in fields.items() if k.strip() in ("model name", "CPU part")), platform.machine())
-
-
-def run_json(command):
-    result = subprocess.run(command, stdout=subprocess.PIPE, check=False)
-    if result.returncode:
-        sys.exit(f"{' '.join(command)}: exit code {result.returncode}")
-    return json.loads(result.stdout)
 
 
 def run_warpfold(args, model, threads):
