@@ -62,8 +62,8 @@ Result<std::vector<BeamHypothesis>> generate_beams(const Model& model, std::span
     {
       const std::lock_guard lock(model.compute_lock());
       WF_CHECK(decoder.step(search.tokens(), open, logits, model.pool()));
+      WF_CHECK(search.advance(logits, &model.pool()));
     }
-    WF_CHECK(search.advance(logits));
   }
   return search.best();
 }

@@ -4,6 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+
+#include "warpfold/ops/logits.h"
 
 namespace warpfold::engine {
 
@@ -28,43 +31,84 @@ Result<BeamSearch> BeamSearch::create(const BeamOptions& o, std::int64_t vocab) 
 BeamSearch::BeamSearch(const BeamOptions& options, std::int64_t vocab)
     : options_(options),
       vocab_(vocab),
+      kept_(std::max<std::size_t>(2, 1 + options.ends.size()) * static_cast<std::size_t>(options.beams)),
       is_end_(static_cast<std::size_t>(vocab)),
       is_suppressed_(static_cast<std::size_t>(vocab)),
       sequences_(1),
       sums_{0} {
   for (const TokenId id : options.ends) is_end_[static_cast<std::size_t>(id)] = true;
   for (const TokenId id : options.suppressed) is_suppressed_[static_cast<std::size_t>(id)] = true;
+  open_rows();
+}
+
+// Room for what look() finds, so that it takes no memory.
+void BeamSearch::open_rows() {
+  if (rows_.size() < sums_.size()) rows_.resize(sums_.size());
+  for (std::size_t h = 0; h < sums_.size(); ++h) {
+    rows_[h].seen = false;
+    rows_[h].maxima.resize(static_cast<std::size_t>(ops::logit_blocks(vocab_)));
+    rows_[h].best.reserve(std::min(kept_, static_cast<std::size_t>(vocab_)));
+  }
+}
+
+// The row's likeliest tokens, equal ones by their ids. A heap with the worst on top keeps them; blocks whose
+// maximum is no better than that one are not looked at: of a random row all but the first few.
+Status BeamSearch::look(std::int64_t hypothesis, std::span<const float> logits) {
+  if (done_) return fail(ErrorCode::kInvalidArgument, "the search is done");
+  if (hypothesis < 0 || hypothesis >= open())
+    return fail(ErrorCode::kInvalidArgument,
+                fmt::format("hypothesis {} is not among the {} open ones", hypothesis, open()));
+  if (static_cast<std::int64_t>(logits.size()) != vocab_)
+    return fail(ErrorCode::kInvalidArgument,
+                fmt::format("{} logits of a hypothesis for a vocabulary of {}", logits.size(), vocab_));
+  const auto h = static_cast<std::size_t>(hypothesis);
+  Row& row = rows_[h];
+  const ops::LogitSummary summary = ops::summarise_logits(logits.data(), vocab_, row.maxima.data());
+  if (!summary.valid) {
+    const auto bad = std::find_if(logits.begin(), logits.end(),
+                                  [](float x) { return !(x <= std::numeric_limits<float>::max()); });
+    return fail(ErrorCode::kInvalidArgument,
+                fmt::format("logit {} of hypothesis {} is {}", bad - logits.begin(), hypothesis, *bad));
+  }
+  constexpr float kImpossible = -std::numeric_limits<float>::infinity();
+  const auto better = [](const Likely& a, const Likely& b) {
+    return a.logit != b.logit ? a.logit > b.logit : a.token < b.token;
+  };
+  std::vector<Likely>& best = row.best;
+  best.clear();
+  float least = kImpossible;  // what a token must exceed
+  for (std::size_t block = 0; block < row.maxima.size(); ++block) {
+    if (row.maxima[block] <= least) continue;
+    const std::size_t first = block * ops::kLogitBlock, last = std::min(first + ops::kLogitBlock, logits.size());
+    for (std::size_t i = first; i < last; ++i) {
+      if (logits[i] <= least || is_suppressed_[i]) continue;
+      if (best.size() == kept_) {
+        std::pop_heap(best.begin(), best.end(), better);
+        best.pop_back();
+      }
+      best.push_back({logits[i], static_cast<TokenId>(i)});
+      std::push_heap(best.begin(), best.end(), better);
+      if (best.size() == kept_) least = best.front().logit;
+    }
+  }
+  row.offset = sums_[h] - static_cast<double>(summary.largest) - summary.log_total;
+  row.seen = true;
+  return {};
 }
 
 // The best continuations, the best first: so many that K of them do not end even if every end token of K
 // hypotheses is among them. Equal sums in the order of hypotheses and ids.
-std::vector<BeamSearch::Candidate> BeamSearch::rank(std::span<const float> logits) const {
-  const std::size_t kept =
-      std::max<std::size_t>(2, 1 + options_.ends.size()) * static_cast<std::size_t>(options_.beams);
-  const auto better = [](const Candidate& a, const Candidate& b) {
+std::vector<BeamSearch::Candidate> BeamSearch::rank() const {
+  std::vector<Candidate> all;
+  for (std::size_t h = 0; h < sums_.size(); ++h)
+    for (const Likely& l : rows_[h].best)
+      all.push_back({static_cast<double>(l.logit) + rows_[h].offset, static_cast<std::int64_t>(h), l.token});
+  const auto end = all.begin() + static_cast<std::ptrdiff_t>(std::min(kept_, all.size()));
+  std::partial_sort(all.begin(), end, all.end(), [](const Candidate& a, const Candidate& b) {
     return a.sum != b.sum ? a.sum > b.sum : a.parent != b.parent ? a.parent < b.parent : a.token < b.token;
-  };
-  std::vector<Candidate> best;  // a heap with the worst on top
-  for (std::size_t h = 0; h < sums_.size(); ++h) {
-    const float* row = logits.data() + h * static_cast<std::size_t>(vocab_);
-    const double largest = *std::max_element(row, row + vocab_);
-    double total = 0;
-    for (std::int64_t i = 0; i < vocab_; ++i) total += std::exp(static_cast<double>(row[i]) - largest);
-    const double offset = sums_[h] - largest - std::log(total);
-    for (std::int64_t i = 0; i < vocab_; ++i) {
-      const double sum = static_cast<double>(row[i]) + offset;
-      if (best.size() == kept && sum <= best.front().sum) continue;
-      if (is_suppressed_[static_cast<std::size_t>(i)] || std::isinf(sum)) continue;
-      if (best.size() == kept) {
-        std::pop_heap(best.begin(), best.end(), better);
-        best.pop_back();
-      }
-      best.push_back({sum, static_cast<std::int64_t>(h), static_cast<TokenId>(i)});
-      std::push_heap(best.begin(), best.end(), better);
-    }
-  }
-  std::sort_heap(best.begin(), best.end(), better);
-  return best;
+  });
+  all.erase(end, all.end());
+  return all;
 }
 
 void BeamSearch::finish(const Candidate& candidate, bool ended) {
@@ -78,17 +122,30 @@ void BeamSearch::finish(const Candidate& candidate, bool ended) {
   if (static_cast<std::int64_t>(finished_.size()) > options_.beams) finished_.pop_back();
 }
 
-Status BeamSearch::advance(std::span<const float> logits) {
+Status BeamSearch::advance(std::span<const float> logits, ThreadPool* pool) {
   if (done_) return fail(ErrorCode::kInvalidArgument, "the search is done");
   if (static_cast<std::int64_t>(logits.size()) != open() * vocab_)
     return fail(ErrorCode::kInvalidArgument, fmt::format("{} logits for {} hypotheses and a vocabulary of {}",
                                                          logits.size(), open(), vocab_));
-  for (std::size_t i = 0; i < logits.size(); ++i)
-    if (!(logits[i] <= std::numeric_limits<float>::max()))
-      return fail(ErrorCode::kInvalidArgument,
-                  fmt::format("logit {} of hypothesis {} is {}", i % static_cast<std::size_t>(vocab_),
-                              i / static_cast<std::size_t>(vocab_), logits[i]));
-  const std::vector<Candidate> candidates = rank(logits);
+  const auto row = static_cast<std::size_t>(vocab_);
+  std::vector<Status> looked(sums_.size());
+  const auto one = [&](std::int64_t h, int) {
+    looked[static_cast<std::size_t>(h)] = look(h, logits.subspan(static_cast<std::size_t>(h) * row, row));
+  };
+  if (pool)
+    pool->parallel_for(open(), one);
+  else
+    for (std::int64_t h = 0; h < open(); ++h) one(h, 0);
+  for (const Status& status : looked) WF_CHECK(status);
+  return advance();
+}
+
+Status BeamSearch::advance() {
+  if (done_) return fail(ErrorCode::kInvalidArgument, "the search is done");
+  for (std::size_t h = 0; h < sums_.size(); ++h)
+    if (!rows_[h].seen)
+      return fail(ErrorCode::kInvalidArgument, fmt::format("the logits of hypothesis {} were not given", h));
+  const std::vector<Candidate> candidates = rank();
   ++length_;
   const bool at_limit = length_ == options_.max_tokens;
   std::vector<std::vector<TokenId>> sequences;
@@ -111,6 +168,7 @@ Status BeamSearch::advance(std::span<const float> logits) {
   }
   sequences_ = std::move(sequences);
   sums_ = std::move(sums);
+  open_rows();
   const bool full = static_cast<std::int64_t>(finished_.size()) == options_.beams;
   const bool hopeless =
       full && !sums_.empty() &&

@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <optional>
 
 #include "engine/pool.h"
+#include "warpfold/ops/logits.h"
 
 namespace warpfold::engine {
 namespace {
@@ -17,7 +19,10 @@ constexpr std::size_t kBatchHypotheses = 64;  // decoded together: enough that w
 class Search {
  public:
   virtual ~Search() = default;
-  virtual Status advance(std::span<float> logits) = 0;  // (open, vocab), may be changed
+  // The logits (vocab) of what follows an open hypothesis, which may be changed; for different hypotheses from
+  // different threads. Then advance() takes all together.
+  virtual Status look(std::int64_t hypothesis, std::span<float> logits) = 0;
+  virtual Status advance() = 0;
   virtual bool done() const = 0;
   virtual std::int64_t open() const = 0;
   virtual std::span<const TokenId> tokens() const = 0;
@@ -28,7 +33,10 @@ class Search {
 class Beams final : public Search {
  public:
   explicit Beams(BeamSearch search) : search_(std::move(search)) {}
-  Status advance(std::span<float> logits) override { return search_.advance(logits); }
+  Status look(std::int64_t hypothesis, std::span<float> logits) override {
+    return search_.look(hypothesis, logits);
+  }
+  Status advance() override { return search_.advance(); }
   bool done() const override { return search_.done(); }
   std::int64_t open() const override { return search_.open(); }
   std::span<const TokenId> tokens() const override { return search_.tokens(); }
@@ -42,17 +50,28 @@ class Beams final : public Search {
 // One hypothesis: the sampler's choice at each step, at temperature 0 the likeliest token.
 class Line final : public Search {
  public:
-  Line(Sampler sampler, const BeamOptions& options) : sampler_(std::move(sampler)), options_(options) {}
+  Line(Sampler sampler, const SamplingOptions& sampling, const BeamOptions& options, std::int64_t vocab)
+      : sampler_(std::move(sampler)),
+        sampling_(sampling),
+        options_(options),
+        maxima_(static_cast<std::size_t>(ops::logit_blocks(vocab))),
+        as_given_(sampling.repetition_penalty != 1 ? static_cast<std::size_t>(vocab) : 0) {}
 
-  Status advance(std::span<float> logits) override {
-    const double largest = *std::max_element(logits.begin(), logits.end());
-    double total = 0;
-    for (const float x : logits) total += std::exp(static_cast<double>(x) - largest);
-    const std::vector<float> as_given(logits.begin(), logits.end());
+  Status look(std::int64_t, std::span<float> logits) override {
+    const ops::LogitSummary summary =
+        ops::summarise_logits(logits.data(), static_cast<std::int64_t>(logits.size()), maxima_.data());
+    const bool penalised = sampling_.repetition_penalty != 1;  // the sampler then changes logits
+    if (penalised) as_given_.assign(logits.begin(), logits.end());
     for (const TokenId id : options_.suppressed)
       logits[static_cast<std::size_t>(id)] = -std::numeric_limits<float>::infinity();
     WF_TRY(token_, sampler_.sample(logits, result_.tokens));
-    sum_ += static_cast<double>(as_given[static_cast<std::size_t>(token_)]) - largest - std::log(total);
+    if (!summary.valid) return fail(ErrorCode::kInvalidArgument, "a suppressed token's logit is NaN or +inf");
+    const float logit = penalised ? as_given_[static_cast<std::size_t>(token_)]
+                                  : logits[static_cast<std::size_t>(token_)];
+    sum_ += static_cast<double>(logit) - static_cast<double>(summary.largest) - summary.log_total;
+    return {};
+  }
+  Status advance() override {
     ++length_;
     result_.ended = std::find(options_.ends.begin(), options_.ends.end(), token_) != options_.ends.end();
     if (!result_.ended) result_.tokens.push_back(token_);
@@ -69,7 +88,9 @@ class Line final : public Search {
  private:
   static constexpr std::int64_t kItself = 0;
   Sampler sampler_;
+  SamplingOptions sampling_;
   BeamOptions options_;
+  std::vector<float> maxima_, as_given_;  // scratch
   BeamHypothesis result_;
   TokenId token_ = 0;
   double sum_ = 0;
@@ -84,7 +105,7 @@ Result<std::unique_ptr<Search>> make_search(const TranslateOptions& options, std
   SamplingOptions sampling = options.sampling;
   sampling.seed += source;
   WF_TRY(Sampler sampler, Sampler::create(sampling, vocab));
-  return std::make_unique<Line>(std::move(sampler), options.beam);
+  return std::make_unique<Line>(std::move(sampler), sampling, options.beam, vocab);
 }
 
 // Decodes the sources of a batch until every search is done.
@@ -96,17 +117,31 @@ Status run(const models::Seq2Seq& model, std::span<const std::unique_ptr<Search>
   for (const auto& search : searches) open.push_back(search.get());
   std::vector<float> logits;
   std::vector<std::int64_t> parents;
+  struct Row {
+    Search* search;
+    std::int64_t hypothesis;
+    Status status;
+  };
+  std::vector<Row> rows;
   while (!open.empty()) {
     logits.resize(tokens.size() * vocab);
     WF_CHECK(model.decode(tokens, batch, logits, 1, pool));
+    rows.clear();
+    for (Search* search : open)
+      for (std::int64_t h = 0; h < search->open(); ++h) rows.push_back({search, h, {}});
+    pool.parallel_for(static_cast<std::int64_t>(rows.size()), [&](std::int64_t r, int) {
+      Row& row = rows[static_cast<std::size_t>(r)];
+      row.status = row.search->look(
+          row.hypothesis, std::span(logits).subspan(static_cast<std::size_t>(r) * vocab, vocab));
+    });
+    for (const Row& row : rows) WF_CHECK(row.status);
     tokens.clear();
     parents.clear();
     std::vector<Search*> still_open;
     std::int64_t first = 0;
     for (Search* search : open) {
       const std::int64_t count = search->open();
-      WF_CHECK(search->advance(std::span(logits).subspan(static_cast<std::size_t>(first) * vocab,
-                                                         static_cast<std::size_t>(count) * vocab)));
+      WF_CHECK(search->advance());
       if (!search->done()) {
         still_open.push_back(search);
         tokens.insert(tokens.end(), search->tokens().begin(), search->tokens().end());

@@ -8,6 +8,7 @@
 // worst, a tenth of it as a rule.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <fstream>
 #include <map>
@@ -109,7 +110,8 @@ TEST(BeamSearch, AWideBeamFindsTheBestOfAll) {
     auto it = expected.begin();
     for (const BeamHypothesis& hypothesis : found) {
       EXPECT_EQ(hypothesis.tokens, it->second);
-      EXPECT_NEAR(hypothesis.score, it->first, 1e-9);
+      // n log probabilities of a vocabulary of 4, by the bound of ops/logits.h; the penalty divides at most.
+      EXPECT_NEAR(hypothesis.score, it->first, kLongest * (9 + std::log(kVocab)) * 0x1p-24);
       EXPECT_EQ(hypothesis.ended, static_cast<std::int64_t>(hypothesis.tokens.size()) < kLongest);
       ++it;
     }
@@ -127,6 +129,52 @@ TEST(BeamSearch, SuppressedTokensAreNotChosenButKeepTheirShare) {
     ASSERT_EQ(hypothesis.tokens.size(), 1u);
     EXPECT_TRUE(hypothesis.tokens[0] == 1 || hypothesis.tokens[0] == 3);
     EXPECT_NEAR(hypothesis.score, p[static_cast<std::size_t>(hypothesis.tokens[0])], 1e-6);
+  }
+}
+
+// The same as sorting all continuations, over several blocks of logits, with equal logits, impossible tokens and
+// one row without any possible token; shared by threads or not.
+TEST(BeamSearch, AStepTakesTheLikeliestOfAll) {
+  constexpr std::int64_t kVocab = 300, kBeams = 5;
+  const BeamOptions options{.beams = kBeams, .max_tokens = 9, .ends = {}, .suppressed = {1, 299}};
+  auto search = BeamSearch::create(options, kVocab), alone = BeamSearch::create(options, kVocab);
+  ASSERT_TRUE(search && alone);
+  ThreadPool pool(2);
+  std::vector<double> sums{0};
+  for (Ids history{0}; history.size() < 9; history.push_back(0)) {
+    std::vector<float> logits;
+    struct Continuation {
+      double sum;
+      std::int64_t parent;
+      TokenId token;
+    };
+    std::vector<Continuation> all;
+    for (std::size_t h = 0; h < sums.size(); ++h) {
+      history[0] = static_cast<TokenId>(h);
+      auto row = table_logits(history, kVocab);
+      for (float& x : row) x = std::round(x * 16) / 16;  // many equal ones
+      for (std::size_t i = 0; i < row.size(); i += 7) row[i] = -INFINITY;
+      if (h == 3) row.assign(row.size(), -INFINITY);
+      const auto p = log_softmax(row);
+      for (std::size_t i = 0; i < row.size(); ++i)
+        if (row[i] > -INFINITY && i != 1 && i != 299)
+          all.push_back({sums[h] + p[i], static_cast<std::int64_t>(h), static_cast<TokenId>(i)});
+      logits.insert(logits.end(), row.begin(), row.end());
+    }
+    // Of equal sums the first hypothesis's and the smaller id's.
+    std::stable_sort(all.begin(), all.end(),
+                     [](const Continuation& a, const Continuation& b) { return a.sum > b.sum; });
+    ASSERT_TRUE(search->advance(logits, &pool));
+    ASSERT_TRUE(alone->advance(logits));
+    ASSERT_EQ(search->open(), kBeams);
+    ASSERT_TRUE(std::ranges::equal(search->tokens(), alone->tokens()));
+    ASSERT_TRUE(std::ranges::equal(search->parents(), alone->parents()));
+    sums.clear();
+    for (std::size_t i = 0; i < kBeams; ++i) {
+      EXPECT_EQ(search->parents()[i], all[i].parent) << "step " << history.size() << ", place " << i;
+      EXPECT_EQ(search->tokens()[i], all[i].token) << "step " << history.size() << ", place " << i;
+      sums.push_back(all[i].sum);
+    }
   }
 }
 
@@ -148,6 +196,9 @@ TEST(BeamSearch, ImpossibleOptionsAndLogits) {
   logits[3] = INFINITY;
   expect_error(search->advance(logits), kInvalid, {"inf"});
   logits[3] = -INFINITY;
+  expect_error(search->advance(), kInvalid, {"hypothesis 0 were not given"});
+  expect_error(search->look(1, logits), kInvalid, {"hypothesis 1", "1 open"});
+  expect_error(search->look(0, std::span(logits).first(7)), kInvalid, {"7 logits", "vocabulary of 8"});
   ASSERT_TRUE(search->advance(logits));
   EXPECT_TRUE(search->done());
   expect_error(search->advance(logits), kInvalid, {"done"});

@@ -11,7 +11,11 @@
 // can be compared. (Graves 2012; Wu et al. 2016 for the penalty)
 //
 // The model is the caller's: give advance() the logits of the open hypotheses, let hypothesis i continue
-// parents()[i] with tokens()[i], and again until done().
+// parents()[i] with tokens()[i], and again until done(). Reading the logits is the larger part of a step;
+// look() does that for one hypothesis, so that threads can share it.
+//
+// Log probabilities come from fp32 exponentials (ops/logits.h): a sum of n of them errs by at most
+// n (9 + ln vocab) 2^-24, and two hypotheses as close as that may change places.
 #pragma once
 
 #include <cstdint>
@@ -19,6 +23,7 @@
 #include <vector>
 
 #include "warpfold/core/error.h"
+#include "warpfold/core/thread_pool.h"
 #include "warpfold/text/tokenizer.h"
 
 namespace warpfold::engine {
@@ -47,8 +52,15 @@ class BeamSearch {
   static Result<BeamSearch> create(const BeamOptions& options, std::int64_t vocab);
 
   // logits (open, vocab) of what follows each open hypothesis; one is open at first, the empty one.
-  // Errors: kInvalidArgument for another number of logits, a NaN or +inf among them, a finished search.
-  Status advance(std::span<const float> logits);
+  // A pool shares the hypotheses out. Errors: kInvalidArgument for another number of logits, a NaN or +inf among
+  // them, a finished search.
+  Status advance(std::span<const float> logits, ThreadPool* pool = nullptr);
+
+  // The same in two steps: look at the logits (vocab) of every open hypothesis, of different ones from
+  // different threads if you like, then advance. Errors: as above; a hypothesis that is not open, or that was
+  // not looked at.
+  Status look(std::int64_t hypothesis, std::span<const float> logits);
+  Status advance();
 
   bool done() const { return done_; }
   std::int64_t open() const { return static_cast<std::int64_t>(sums_.size()); }
@@ -64,15 +76,29 @@ class BeamSearch {
     std::int64_t parent;
     TokenId token;
   };
+  struct Likely {
+    float logit;
+    TokenId token;
+  };
+  // What is known of an open hypothesis's logits.
+  struct Row {
+    bool seen = false;
+    double offset = 0;          // sum so far - log sum exp(logits)
+    std::vector<float> maxima;  // scratch
+    std::vector<Likely> best;   // the likeliest, `kept_` or as many as are possible, in no order
+  };
   BeamSearch(const BeamOptions& options, std::int64_t vocab);
-  std::vector<Candidate> rank(std::span<const float> logits) const;
+  void open_rows();
+  std::vector<Candidate> rank() const;
   void finish(const Candidate& candidate, bool ended);
 
   BeamOptions options_;
   std::int64_t vocab_, length_ = 0;
+  std::size_t kept_;  // candidates of a step
   std::vector<bool> is_end_, is_suppressed_;     // (vocab)
   std::vector<std::vector<TokenId>> sequences_;  // (open)
   std::vector<double> sums_;                     // (open) of log probabilities, the best first
+  std::vector<Row> rows_;                        // at least (open)
   std::vector<TokenId> tokens_;
   std::vector<std::int64_t> parents_;
   std::vector<BeamHypothesis> finished_;  // at most K, the best first
