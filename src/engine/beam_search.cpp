@@ -79,7 +79,8 @@ Status BeamSearch::look(std::int64_t hypothesis, std::span<const float> logits) 
   float least = kImpossible;  // what a token must exceed
   for (std::size_t block = 0; block < row.maxima.size(); ++block) {
     if (row.maxima[block] <= least) continue;
-    const std::size_t first = block * ops::kLogitBlock, last = std::min(first + ops::kLogitBlock, logits.size());
+    const std::size_t first = block * ops::kLogitBlock,
+                      last = std::min(first + ops::kLogitBlock, logits.size());
     for (std::size_t i = first; i < last; ++i) {
       if (logits[i] <= least || is_suppressed_[i]) continue;
       if (best.size() == kept_) {

@@ -19,8 +19,8 @@ constexpr std::size_t kBatchHypotheses = 64;  // decoded together: enough that w
 class Search {
  public:
   virtual ~Search() = default;
-  // The logits (vocab) of what follows an open hypothesis, which may be changed; for different hypotheses from
-  // different threads. Then advance() takes all together.
+  // The logits (vocab) of what follows an open hypothesis, which may be changed; for different hypotheses
+  // from different threads. Then advance() takes all together.
   virtual Status look(std::int64_t hypothesis, std::span<float> logits) = 0;
   virtual Status advance() = 0;
   virtual bool done() const = 0;
@@ -66,8 +66,8 @@ class Line final : public Search {
       logits[static_cast<std::size_t>(id)] = -std::numeric_limits<float>::infinity();
     WF_TRY(token_, sampler_.sample(logits, result_.tokens));
     if (!summary.valid) return fail(ErrorCode::kInvalidArgument, "a suppressed token's logit is NaN or +inf");
-    const float logit = penalised ? as_given_[static_cast<std::size_t>(token_)]
-                                  : logits[static_cast<std::size_t>(token_)];
+    const float logit =
+        penalised ? as_given_[static_cast<std::size_t>(token_)] : logits[static_cast<std::size_t>(token_)];
     sum_ += static_cast<double>(logit) - static_cast<double>(summary.largest) - summary.log_total;
     return {};
   }
@@ -131,8 +131,8 @@ Status run(const models::Seq2Seq& model, std::span<const std::unique_ptr<Search>
       for (std::int64_t h = 0; h < search->open(); ++h) rows.push_back({search, h, {}});
     pool.parallel_for(static_cast<std::int64_t>(rows.size()), [&](std::int64_t r, int) {
       Row& row = rows[static_cast<std::size_t>(r)];
-      row.status = row.search->look(
-          row.hypothesis, std::span(logits).subspan(static_cast<std::size_t>(r) * vocab, vocab));
+      row.status = row.search->look(row.hypothesis,
+                                    std::span(logits).subspan(static_cast<std::size_t>(r) * vocab, vocab));
     });
     for (const Row& row : rows) WF_CHECK(row.status);
     tokens.clear();

@@ -26,8 +26,8 @@ constexpr std::int64_t kSums = 4;  // chains of additions that run side by side
 static_assert(kLogitBlock % (kSums * kLanes) == 0);
 constexpr float kNegInf = -std::numeric_limits<float>::infinity();
 
-// Calls body(block, logits) with kLogitBlock logits each; the last block is filled up with -inf, which changes
-// neither a maximum nor a sum of exponentials.
+// Calls body(block, logits) with kLogitBlock logits each; the last block is filled up with -inf, which
+// changes neither a maximum nor a sum of exponentials.
 template <class Body>
 HWY_INLINE void for_blocks(const float* x, std::int64_t n, Body body) {
   const std::int64_t whole = n / kLogitBlock;
@@ -59,7 +59,8 @@ LogitSummary summarise(const float* x, std::int64_t n, float* maxima) {
   const VFloats above = hn::Set(d, largest);
   for_blocks(x, n, [&](std::int64_t, const float* p) {
     VFloats sums[kSums];
-    for (std::int64_t s = 0; s < kSums; ++s) sums[s] = hn::Exp(d, hn::Sub(hn::LoadU(d, p + s * kLanes), above));
+    for (std::int64_t s = 0; s < kSums; ++s)
+      sums[s] = hn::Exp(d, hn::Sub(hn::LoadU(d, p + s * kLanes), above));
     for (std::int64_t i = kSums * kLanes; i < kLogitBlock; i += kSums * kLanes)
       for (std::int64_t s = 0; s < kSums; ++s)
         sums[s] = hn::Add(sums[s], hn::Exp(d, hn::Sub(hn::LoadU(d, p + i + s * kLanes), above)));

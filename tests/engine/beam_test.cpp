@@ -132,8 +132,8 @@ TEST(BeamSearch, SuppressedTokensAreNotChosenButKeepTheirShare) {
   }
 }
 
-// The same as sorting all continuations, over several blocks of logits, with equal logits, impossible tokens and
-// one row without any possible token; shared by threads or not.
+// The same as sorting all continuations, over several blocks of logits, with equal logits, impossible tokens
+// and one row without any possible token; shared by threads or not.
 TEST(BeamSearch, AStepTakesTheLikeliestOfAll) {
   constexpr std::int64_t kVocab = 300, kBeams = 5;
   const BeamOptions options{.beams = kBeams, .max_tokens = 9, .ends = {}, .suppressed = {1, 299}};

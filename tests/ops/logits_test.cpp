@@ -78,7 +78,8 @@ TEST(Logits, NaNAndInfinityAreFoundWhereverTheyAre) {
         for (std::size_t at = 0; at < n; ++at) {
           std::vector<float> x(n, 1.0f), maxima(4);
           x[at] = bad;
-          EXPECT_FALSE(logit_kernels(level).summarise(x.data(), static_cast<std::int64_t>(n), maxima.data()).valid)
+          EXPECT_FALSE(
+              logit_kernels(level).summarise(x.data(), static_cast<std::int64_t>(n), maxima.data()).valid)
               << simd_name(level) << " " << bad << " at " << at << " of " << n;
         }
 }

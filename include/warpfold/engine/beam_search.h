@@ -52,8 +52,8 @@ class BeamSearch {
   static Result<BeamSearch> create(const BeamOptions& options, std::int64_t vocab);
 
   // logits (open, vocab) of what follows each open hypothesis; one is open at first, the empty one.
-  // A pool shares the hypotheses out. Errors: kInvalidArgument for another number of logits, a NaN or +inf among
-  // them, a finished search.
+  // A pool shares the hypotheses out. Errors: kInvalidArgument for another number of logits, a NaN or +inf
+  // among them, a finished search.
   Status advance(std::span<const float> logits, ThreadPool* pool = nullptr);
 
   // The same in two steps: look at the logits (vocab) of every open hypothesis, of different ones from
@@ -94,7 +94,7 @@ class BeamSearch {
 
   BeamOptions options_;
   std::int64_t vocab_, length_ = 0;
-  std::size_t kept_;  // candidates of a step
+  std::size_t kept_;                             // candidates of a step
   std::vector<bool> is_end_, is_suppressed_;     // (vocab)
   std::vector<std::vector<TokenId>> sequences_;  // (open)
   std::vector<double> sums_;                     // (open) of log probabilities, the best first

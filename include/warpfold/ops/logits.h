@@ -4,8 +4,8 @@
 //   maxima[b] = the largest of block b of kLogitBlock logits: who looks for the k largest skips most blocks
 //
 // The exponentials are fp32. With u = 2^-24 and z_i = largest - x_i: rounding z_i moves a term by the share
-// z_i u, the exponential by 2 u, adding up a block, of at most 7 levels, by 7 u; blocks are added in fp64. The
-// mean of z_i under softmax is its entropy less log_total, at most ln n. So
+// z_i u, the exponential by 2 u, adding up a block, of at most 7 levels, by 7 u; blocks are added in fp64.
+// The mean of z_i under softmax is its entropy less log_total, at most ln n. So
 //   |error of log_total| <= (9 + ln n) u,   1.2e-6 for 32000 logits.
 #pragma once
 
