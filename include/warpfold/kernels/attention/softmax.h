@@ -1,30 +1,27 @@
 // Online softmax of the two rows that a thread shares with the other three lanes of its quad.
 //
-//   m' = max (m, scores),  correction = 2^(c (m - m')),  p = 2^(c (score - m') + b),  sum' = sum * correction
-//   + sum of p
+//   m' = max (m, scores),  correction = 2^(c (m - m')),  p = 2^(c (score - m') + b)
+//   sum' = sum * correction + sum of p
 //
-// with c = scale * log2 e, so that an element costs one multiply-add and one exponential. A thread keeps the
-// sum of its own columns; the quad adds up at the end. Sums and outputs from before must be multiplied by
-// `correction`.
+// with c = scale * log2 e, so that an element costs one multiply-add and one exponential. A thread keeps the sum of
+// its own columns; the quad adds up at the end. Sums and outputs from before must be multiplied by `correction`.
 //
-// Eagerly, m stays: p = 2^(c (score - m) + b) needs no maximum of these scores first, and nothing is
-// corrected. The quotient of outputs and sum is the same whatever m is. What m must still do is to keep
-// numbers in range, so if in some row of the warp a thread's sum of its p exceeds L, or is no number, nothing
-// of this counts and the rule above is applied instead:
+// Eagerly, m stays: p = 2^(c (score - m) + b) needs no maximum of these scores first, and nothing is corrected. The
+// quotient of outputs and sum is the same whatever m is. What m must still do is to keep numbers in range, so if in
+// some row of the warp a thread's sum of its p exceeds L, or is no number, nothing of this counts and the rule above
+// is applied instead:
 //
-//   - Each p is at most L = 2^10, which fp16 holds; L = 448 for e4m3, its largest number, and b = 5 leaves
-//   2^3.8 to rise.
-//   - A rise beyond fp32 gives a sum of inf; a row that saw no key, with m = -inf, inf or, where a score is
-//   -inf, NaN.
+//   - Each p is at most L = 2^10, which fp16 holds; L = 448 for e4m3, its largest number, and b = 5 leaves 2^3.8
+//     to rise.
+//   - A rise beyond fp32 gives a sum of inf; a row that saw no key, with m = -inf, inf or, where a score is -inf, NaN.
 //   - The warp decides as one, since four lanes share a row and must have the same m.
-//   - m is a score of the row, so sum >= 2^b, and it is no more than the row's maximum, so that small p are
-//   no smaller than by
-//     the rule above: what rounds to a multiple of 2^-24 (fp16), 2^-9 (e4m3) is off by as little against the
+//   - m is a score of the row, so sum >= 2^b, and it is no more than the row's maximum, so that small p are no smaller
+//     than by the rule above: what rounds to a multiple of 2^-24 (fp16), 2^-9 (e4m3) is off by as little against the
 //     sum as there.
-//   - Exponents c score and c m are rounded as there; p is off by 2^-23 |c m| more at most, and by an
-//   exponential of 2^-22.
-//   - sum <= 4 L (keys / keys of a tile), so outputs stay finite for |V| < 2^116 / (tiles); by the rule above
-//   for 2^128 / keys.
+//   - Exponents c score and c m are rounded as there; p is off by 2^-23 |c m| more at most, and by an exponential of
+//     2^-22.
+//   - sum <= 4 L (keys / keys of a tile), so outputs stay finite for |V| < 2^116 / (tiles); by the rule above for
+//     2^128 / keys.
 #pragma once
 
 #include <cmath>

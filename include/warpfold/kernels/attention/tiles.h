@@ -65,11 +65,12 @@ enum class TileId : uint8_t {
 //
 // eight_bit         elements of 8 bits; V is transposed on its way (values.h)
 // math_warpgroups   each has 64 rows of Q
-// narrow_keys       a warpgroup whose rows see at most so many of their last tile's keys multiplies only
-// those; 0: never cluster           blocks work on tiles of rows one below the other, and share K and V by
-// multicast eager             P is taken by the maximum of earlier tiles (softmax.h) p_buffers         2: P
-// is made while P V of the tile before runs. 1: it waits for that; then the products of others run
-//                   beside the exponentials
+// narrow_keys       a warpgroup whose rows see at most so many of their last tile's keys multiplies only those;
+//                   0: never
+// cluster           blocks work on tiles of rows one below the other, and share K and V by multicast
+// eager             P is taken by the maximum of earlier tiles (softmax.h)
+// p_buffers         2: P is made while P V of the tile before runs. 1: it waits for that; then the products of
+//                   others run beside the exponentials
 struct TileDefaults {
   static constexpr Mask mask = Mask::none;
   static constexpr Variant variant = Variant::plain;
